@@ -5,7 +5,6 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::Duration;
 
-use runtime::sync::Semaphore;
 use runtime::{Group, Mesh, Runtime, ShardId, Socket, TcpListener};
 
 use crate::connection::PeerSocket;
@@ -13,6 +12,7 @@ use crate::greeting;
 use crate::handshake::{GreetingError, Hello, Verdict};
 use crate::incoming::Incoming;
 use crate::local_node::LocalNode;
+use crate::places::Places;
 use crate::purpose::Purpose;
 use crate::stream::Stream;
 use crate::verbs::Verbs;
@@ -50,17 +50,19 @@ pub struct Answering {
 /// Accepts connections of other nodes, greets each, and hands it to its shard, until it is dropped.
 pub async fn listen_for_peers(runtime: Runtime, listener: TcpListener, listening: Listening) {
     let listening = Rc::new(listening);
-    let greetings = Semaphore::new(GREETINGS_MAX);
+    let places = Places::new(GREETINGS_MAX);
+    // A TLS handshake costs a hundred times what a greeting does, and any host may ask for it: clients do not wait for it.
+    let group = if listening.local.tls().is_some() { Group::Maintenance } else { Group::Query };
     loop {
         match listener.accept().await {
             Ok((socket, from)) => {
-                // Without a permit the socket is dropped, which closes it: the other end dials again.
-                let Some(permit) = greetings.try_acquire() else { continue };
+                // Without a place the socket is dropped, which closes it: the other end dials again.
+                let Some(place) = places.take(from.ip()) else { continue };
                 let (runtime, listening) = (runtime.clone(), listening.clone());
                 let greeter = runtime.clone();
-                greeter.spawn(Group::Query, async move {
+                greeter.spawn(group, async move {
                     let met = runtime.timeout(GREETING_TIME, listening.meet(&runtime, socket, from)).await;
-                    drop(permit);
+                    drop(place);
                     match met {
                         Ok(Ok((stream, hello))) => listening.hand_over(&runtime, stream, from, &hello).await,
                         Ok(Err(error)) => log(from, &error, &listening.local),

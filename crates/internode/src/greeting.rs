@@ -7,7 +7,7 @@
 //! | checks the proof, then the verdict; confirms with its own proof | |
 //! | | checks the proof, and confirms |
 //!
-//! Without a secret on both ends the last two lines are left out. A refusal is proven too: no host without the secret can have a node believe that it was removed.
+//! Without a secret on both ends the last two lines are left out. Under TLS the proofs are of the session they come in. A refusal is proven too: no host without the secret can have a node believe that it was removed.
 
 use runtime::Runtime;
 use topology::HostId;
@@ -33,7 +33,8 @@ pub(crate) async fn greet(
         accept(local, wanted, &welcome)?;
         return Ok(welcome);
     };
-    let exchanged = Exchanged { hello: &hello, welcome: &welcome.unproven() };
+    let binding = stream.binding()?;
+    let exchanged = Exchanged { hello: &hello, welcome: &welcome.unproven(), binding: binding.as_ref() };
     let is_proven = |proof: [u8; 32]| secret.is_proven(Side::Listener, exchanged, &proof);
     if !welcome.proof.is_some_and(is_proven) {
         // For the other end's log, which may be read sooner.
@@ -95,8 +96,8 @@ pub(crate) async fn meet(
     let secret = local.secret().filter(|_| hello.has_secret);
     // The flag is among the bytes that are proven.
     welcome.proof = secret.map(|_| [0; 32]);
-    let unproven = welcome.unproven();
-    let exchanged = Exchanged { hello: &bytes, welcome: &unproven };
+    let (unproven, binding) = (welcome.unproven(), stream.binding()?);
+    let exchanged = Exchanged { hello: &bytes, welcome: &unproven, binding: binding.as_ref() };
     welcome.proof = secret.map(|secret| secret.prove(Side::Listener, exchanged));
     send(stream, welcome.encode()).await?;
     if verdict != Verdict::Welcome {

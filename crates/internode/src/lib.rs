@@ -22,6 +22,7 @@ mod news;
 mod outbox;
 mod peer;
 mod peers;
+mod places;
 mod purpose;
 mod request;
 mod secret;

@@ -10,12 +10,16 @@ use runtime::{Runtime, Socket, TcpStream};
 
 use crate::handshake::GreetingError;
 use crate::local_node::LocalNode;
+use crate::secret::Binding;
 use crate::tls_stream::{TlsState, TlsStream};
 
 /// Time that the other end has to read why it was refused.
 const LINGER: Duration = Duration::from_millis(500);
 /// Bytes read at a time of what is not answered any more.
 const LINGER_BYTES: usize = 16 << 10;
+
+/// The use of a session's keying material (RFC 5705).
+const BINDING_LABEL: &[u8] = b"EXPORTER-helenus-internode";
 
 /// A connection.
 pub(crate) enum Stream {
@@ -62,7 +66,8 @@ impl Stream {
             Ok(()) => Ok(Stream::Tls(Box::new(stream))),
             Err(error) => {
                 // The reason is on its way: closed with unread bytes, the connection would be reset and the reason be lost.
-                let _ = runtime.timeout(LINGER, read_out(&Stream::Plain(stream.into_tcp()))).await;
+                let _ = stream.tcp().shutdown();
+                let _ = runtime.timeout(LINGER, discard(stream.tcp())).await;
                 Err(error)
             }
         }
@@ -92,6 +97,14 @@ impl Stream {
         }
     }
 
+    /// Bytes that both ends have in common and no other connection has; `None`: it is plain.
+    pub(crate) fn binding(&self) -> Result<Option<Binding>, GreetingError> {
+        match self {
+            Stream::Plain(_) => Ok(None),
+            Stream::Tls(tls) => tls.keying_material(BINDING_LABEL).map(Some).map_err(GreetingError::Tls),
+        }
+    }
+
     /// Takes the connection from this shard, for another to attach. Nothing may be under way on it.
     pub(crate) fn detach(self) -> io::Result<Detached> {
         match self {
@@ -117,13 +130,26 @@ impl Detached {
 
 /// Says that nothing more is sent, and reads until the other end says so too: closed with unread bytes, a connection is reset, and the
 /// other end may lose what it has not read yet.
+///
+/// The bytes are the socket's, also with TLS: those of a read that was dropped may be lost, after which the session could not read on.
 pub(crate) async fn read_out(stream: &Stream) {
     if stream.shutdown().await.is_err() {
         return;
     }
+    match stream {
+        Stream::Plain(tcp) => discard(tcp).await,
+        Stream::Tls(tls) => discard(tls.tcp()).await,
+    }
+}
+
+/// Reads until the other end sends nothing more.
+async fn discard(tcp: &TcpStream) {
     let mut buffer = Vec::with_capacity(LINGER_BYTES);
-    while let (Ok(1..), read) = stream.read(buffer).await {
+    while let (Ok(1..), read) = tcp.read(buffer).await {
         buffer = read;
         buffer.clear();
     }
 }
+
+#[cfg(test)]
+mod tests;

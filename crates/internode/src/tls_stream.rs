@@ -1,18 +1,23 @@
 //! A TLS session on a socket: reads and writes go through the session, and the two directions do not wait for each other.
 //!
 //! The session is borrowed between two awaits only. What it has to say while it is read (an answer to new keys) goes out with the next write, so that one write is
-//! under way at a time. Writes are made of pieces of at most [`tls::OUTPUT_BYTES_MAX`] bytes, between which others may run.
+//! under way at a time. Writes are made of pieces of at most [`tls::OUTPUT_BYTES_MAX`] bytes, between which others may run. Of the buffers a session that waits keeps little:
+//! a node has several sessions with each other one.
 
 use std::cell::RefCell;
 use std::io;
 
 use runtime::{Runtime, TcpStream};
-use tls::{OUTPUT_BYTES_MAX, Session, SessionError};
+use tls::{KEYING_BYTES, OUTPUT_BYTES_MAX, Session, SessionError};
 
 use crate::handshake::{GreetingError, is_greeting};
 
-/// Room that a read from the socket makes.
+/// Room that a read from the socket makes while there is much to be read.
 const READ_BYTES: usize = 16 << 10;
+/// The same when the read before it did not need more. A session that waits has this room, and most of them wait.
+const IDLE_READ_BYTES: usize = 2 << 10;
+/// Room for writes that is kept from one to the next.
+const SENDING_KEPT: usize = 2 << 10;
 
 /// A session, and bytes that were received for it: all that moves with a connection to its shard.
 #[derive(Debug)]
@@ -21,6 +26,8 @@ pub(crate) struct TlsState {
     received: Vec<u8>,
     /// How many of them the session has taken.
     taken: usize,
+    /// Room that the next read from the socket makes.
+    room: usize,
 }
 
 pub(crate) struct TlsStream {
@@ -33,7 +40,7 @@ pub(crate) struct TlsStream {
 
 impl TlsState {
     pub(crate) fn new(session: Session) -> TlsState {
-        TlsState { session, received: Vec::new(), taken: 0 }
+        TlsState { session, received: Vec::new(), taken: 0, room: IDLE_READ_BYTES }
     }
 
     /// Gives the session bytes that were received. False: it has taken all.
@@ -74,8 +81,19 @@ impl TlsState {
         self.taken = 0;
         let mut buffer = std::mem::take(&mut self.received);
         buffer.clear();
-        buffer.reserve_exact(READ_BYTES);
+        buffer.shrink_to(self.room);
+        buffer.reserve_exact(self.room);
         buffer
+    }
+
+    /// Takes the buffer back after a read, and judges by it how much room the next one needs.
+    fn put_back(&mut self, received: Vec<u8>) {
+        match received.len() {
+            few if few < IDLE_READ_BYTES => self.room = IDLE_READ_BYTES,
+            all if all == received.capacity() => self.room = READ_BYTES,
+            _ => {}
+        }
+        self.received = received;
     }
 }
 
@@ -85,8 +103,21 @@ impl TlsStream {
         TlsStream { runtime: runtime.clone(), tcp, state, sending }
     }
 
-    pub(crate) fn into_tcp(self) -> TcpStream {
-        self.tcp
+    /// The socket under the session.
+    pub(crate) fn tcp(&self) -> &TcpStream {
+        &self.tcp
+    }
+
+    /// Bytes of its buffers, that of a read under way among them.
+    #[cfg(test)]
+    pub(crate) fn kept_bytes(&self) -> usize {
+        let state = self.state.borrow();
+        state.received.capacity().max(state.room) + self.sending.borrow().as_ref().map_or(0, Vec::capacity)
+    }
+
+    /// Keying material of the session, for the use that the label names.
+    pub(crate) fn keying_material(&self, label: &[u8]) -> Result<[u8; KEYING_BYTES], SessionError> {
+        self.state.borrow().session.keying_material(label)
     }
 
     pub(crate) fn into_parts(self) -> (TcpStream, TlsState) {
@@ -98,6 +129,7 @@ impl TlsStream {
         loop {
             self.send_output().await?;
             if !self.state.borrow().session.is_handshaking() {
+                self.give_back();
                 return Ok(());
             }
             if !self.receive().await? {
@@ -133,17 +165,26 @@ impl TlsStream {
         let mut done = 0;
         while done < buffer.len() {
             let written = self.state.borrow_mut().session.write(&buffer[done..]);
-            if written == 0 {
-                // All that was to be sent is sent, so there is room: the session is at its end.
-                return (Err(io::ErrorKind::BrokenPipe.into()), buffer);
+            match written {
+                // All that was to be sent is sent, so there is room: this end has said its last word.
+                Ok(0) => return (Err(io::ErrorKind::BrokenPipe.into()), buffer),
+                Ok(written) => done += written,
+                Err(error) => return (Err(io::Error::other(error)), buffer),
             }
-            done += written;
             if let Err(error) = self.send_output().await {
                 return (Err(error), buffer);
             }
             self.runtime.maybe_yield().await;
         }
+        self.give_back();
         (Ok(()), buffer)
+    }
+
+    /// Gives back what a large write made of the buffer of writes.
+    fn give_back(&self) {
+        if let Some(sending) = &mut *self.sending.borrow_mut() {
+            sending.shrink_to(SENDING_KEPT);
+        }
     }
 
     /// Ends sending: with TLS's own last word first, unless a write was cut.
@@ -172,7 +213,7 @@ impl TlsStream {
     async fn receive(&self) -> io::Result<bool> {
         let buffer = self.state.borrow_mut().take_for_read();
         let (result, received) = self.tcp.read(buffer).await;
-        self.state.borrow_mut().received = received;
+        self.state.borrow_mut().put_back(received);
         Ok(result? > 0)
     }
 }

@@ -4,7 +4,7 @@
 mod authority;
 mod log;
 
-use std::cell::{Cell, OnceCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use internode::{
 };
 use runtime::sim::{World, WorldOptions};
 use runtime::{Group, MeshSeat, Runtime, ShardId, TcpStream};
-use tls::{Identity, Material, Options, Pem, Pems};
+use tls::{Identity, Material, Options, Pem, Pems, Session};
 use topology::HostId;
 
 /// Years of certificates that are not valid now.
@@ -154,8 +154,24 @@ where
     F: Fn(Runtime) -> Fut + Clone + 'static,
     Fut: Future<Output = ()> + 'static,
 {
+    let no_other: Option<fn(Runtime) -> std::future::Ready<()>> = None;
+    with_hosts(proof, ends_after, no_other, work)
+}
+
+/// The same, beside the `work` of another host.
+fn with_hosts<O, Other, F, Fut>(proof: Proof, ends_after: Option<Duration>, other: Option<O>, work: F) -> Vec<String>
+where
+    O: FnOnce(Runtime) -> Other + 'static,
+    Other: Future<Output = ()> + 'static,
+    F: Fn(Runtime) -> Fut + Clone + 'static,
+    Fut: Future<Output = ()> + 'static,
+{
     log::begin();
     let mut world = World::new(WorldOptions::new(7));
+    if let Some(other) = other {
+        let host = world.add_host(&["10.0.0.3".parse().expect("an address")]);
+        world.start(host, false, vec![other]);
+    }
     let ips: [IpAddr; 2] = ["10.0.0.1", "10.0.0.2"].map(|ip| ip.parse().expect("an address"));
     let (server, client) = (world.add_host(&ips[..1]), world.add_host(&ips[1..]));
     let seats = runtime::mesh(SHARDS, 8).into_iter();
@@ -322,6 +338,148 @@ fn half_open_handshakes_are_bounded_and_a_node_meets_after_them() {
     });
     let timed_out = lines.iter().filter(|line| line.contains("handshake timed out")).count();
     assert!((1..=2 * GREETINGS_MAX).contains(&timed_out), "{timed_out} of them were open at once");
+}
+
+/// Opens connections on which nothing is said, and another one for each that ends.
+async fn open_silent(runtime: Runtime) {
+    for _ in 0..2 * GREETINGS_MAX {
+        let clock = runtime.clone();
+        let silent = runtime.spawn(Group::Query, async move {
+            loop {
+                if let Ok(stream) = clock.connect(address()).await {
+                    let _ = stream.read(Vec::with_capacity(1)).await;
+                }
+                clock.sleep(Duration::from_millis(10)).await;
+            }
+        });
+        drop(silent);
+    }
+    std::future::pending().await
+}
+
+#[test]
+fn a_host_that_says_nothing_on_many_connections_keeps_no_node_out() {
+    let proof = Proof::member(&Authority::new("one"));
+    let client = proof.clone();
+    let lines = with_hosts(proof, None, Some(open_silent), move |runtime| {
+        let client = client.clone();
+        async move {
+            runtime.sleep(Duration::from_secs(1)).await;
+            let peer = start(&runtime, &client, Purpose::Requests);
+            runtime.sleep(Duration::from_secs(3)).await;
+            assert!(peer.is_up());
+        }
+    });
+    let first = |words: &str| lines.iter().position(|line| line.contains(words));
+    let (met, timed_out) = (first("node is up").expect("it was up"), first("handshake timed out"));
+    assert!(
+        timed_out.is_some_and(|timed_out| met < timed_out),
+        "the node does not wait for a silent one's time-out: {lines:#?}"
+    );
+}
+
+/// A host between two nodes that has a session with each of them. Clones are the same.
+#[derive(Clone)]
+struct Between {
+    runtime: Runtime,
+    /// With the dialler, and with the listener.
+    sockets: Rc<[TcpStream; 2]>,
+    sessions: Rc<[RefCell<Session>; 2]>,
+}
+
+impl Between {
+    /// Accepts connections at an address, and dials the server for each.
+    async fn listen(runtime: Runtime, at: SocketAddr, identity: Identity) {
+        let listener = runtime.listen(at).await.expect("the address is this machine's");
+        loop {
+            let (socket, from) = listener.accept().await.expect("the client dials");
+            let server = runtime.connect(address()).await.expect("the server listens");
+            let now = runtime.wall_clock_micros();
+            let sessions = [identity.accept(now, from.ip()), identity.dial(now, address().ip())];
+            let between = Between {
+                runtime: runtime.clone(),
+                sockets: Rc::new([runtime.adopt(socket), server]),
+                sessions: Rc::new(sessions.map(RefCell::new)),
+            };
+            for end in 0..2 {
+                drop(runtime.spawn(Group::Query, between.clone().send(end)));
+                drop(runtime.spawn(Group::Query, between.clone().pass_on(end)));
+            }
+        }
+    }
+
+    /// Sends what a session has to say.
+    async fn send(self, end: usize) {
+        loop {
+            let mut out = Vec::new();
+            self.sessions[end].borrow_mut().send(&mut out);
+            if self.sockets[end].write_all(out).await.0.is_err() {
+                return;
+            }
+            self.runtime.sleep(Duration::from_millis(1)).await;
+        }
+    }
+
+    /// Passes on what an end says to the other one.
+    async fn pass_on(self, end: usize) {
+        loop {
+            let (result, bytes) = self.sockets[end].read(Vec::with_capacity(16 << 10)).await;
+            if !matches!(result, Ok(1..)) {
+                let _ = self.sockets[1 - end].shutdown();
+                return;
+            }
+            let (mut plain, mut taken) = (Vec::with_capacity(1 << 20), 0);
+            while taken < bytes.len() {
+                let mut session = self.sessions[end].borrow_mut();
+                taken += session.receive(&bytes[taken..]).expect("both ends speak TLS");
+                session.read(&mut plain);
+            }
+            // What comes early waits for the other end's handshake.
+            let mut passed = 0;
+            while passed < plain.len() {
+                let written = self.sessions[1 - end].borrow_mut().write(&plain[passed..]);
+                passed += written.expect("the session goes on");
+                self.runtime.sleep(Duration::from_millis(1)).await;
+            }
+        }
+    }
+}
+
+/// A client that dials a server through a host between them, which has a certificate of their authority: true if they meet. The lines of the log.
+fn meet_through_another_host(secret: Option<&'static [u8]>) -> (bool, Vec<String>) {
+    let authority = Authority::new("one");
+    let proof = Proof { secret, ..Proof::member(&authority) };
+    let (client, between) = (proof.clone(), Proof::member(&authority));
+    let met = Rc::new(Cell::new(false));
+    let is_up = Rc::clone(&met);
+    let lines = with_server(proof, None, move |runtime| {
+        let (client, between, is_up) = (client.clone(), between.clone(), Rc::clone(&is_up));
+        async move {
+            let at = SocketAddr::new("10.0.0.2".parse().expect("an address"), 7000 + runtime.shard().0);
+            let identity = between.identity().expect("it has a certificate");
+            drop(runtime.spawn(Group::Query, Between::listen(runtime.clone(), at, identity)));
+            let (local, purpose) = (client.node(CLIENT), Purpose::Requests);
+            let peer = Peer::start(
+                &runtime,
+                PeerParts { address: at, host_id: SERVER, local, purpose, compresses: true, watch: None },
+            );
+            for _ in 0..300 {
+                runtime.sleep(Duration::from_millis(10)).await;
+                is_up.set(is_up.get() || peer.is_up());
+            }
+        }
+    });
+    (met.get(), lines)
+}
+
+#[test]
+fn a_secret_is_proven_for_one_session_and_not_through_a_host_between_the_nodes() {
+    let (met, lines) = meet_through_another_host(Some(b"the secret of all nodes"));
+    let refused =
+        lines.iter().any(|line| line.contains("cannot connect to node; retrying") && line.contains("NotProven"));
+    assert!(!met && refused, "{lines:#?}");
+    // Certificates alone are of the authority, not of a node: it passes on what it reads.
+    assert!(meet_through_another_host(None).0, "the host in between works");
 }
 
 #[test]

@@ -14,27 +14,35 @@ use crate::table;
 /// A node answers the requests in flight and syncs its log.
 const END_TIME_MAX: Duration = Duration::from_secs(60);
 
-/// Stops all nodes that run: all get SIGTERM, then the end of each is awaited.
+/// Stops all nodes that run: all get SIGTERM, then the end of each is awaited. One that cannot be stopped does not keep the others from it.
 pub(crate) fn stop(folder: &Folder) -> Result<String, LocalClusterError> {
     let (_lock, layout) = folder.lock_existing()?;
-    let mut running = Vec::new();
+    let (mut running, mut errors) = (Vec::new(), Vec::new());
     for number in layout.numbers() {
-        running.extend(Process::find(folder, number)?.map(|process| (number, process)));
+        match Process::find(folder, number) {
+            Ok(found) => running.extend(found.map(|process| (number, process))),
+            Err(error) => errors.push(error),
+        }
     }
-    for (_, process) in &running {
-        process.send(Signal::Terminate)?;
-        // A paused process does not see the signal before.
-        process.send(Signal::Continue)?;
-    }
-    for (number, process) in &running {
+    // A paused process does not see the signal before.
+    running.retain(|(_, process)| {
+        let sent = process.send(Signal::Terminate).and_then(|()| process.send(Signal::Continue));
+        sent.map_err(|error| errors.push(error)).is_ok()
+    });
+    running.retain(|(number, process)| {
         let hint = format!("; `helenus cluster kill {number}{}` ends it", folder.option());
-        process.wait(END_TIME_MAX, &hint)?;
+        process.wait(END_TIME_MAX, &hint).map_err(|error| errors.push(error)).is_ok()
+    });
+    let stopped = match running.len() {
+        0 if errors.is_empty() => "no node was up".to_owned(),
+        0 => "no node has stopped".to_owned(),
+        1 => "1 node has stopped".to_owned(),
+        count => format!("{count} nodes have stopped"),
+    };
+    match errors.is_empty() {
+        true => Ok(stopped + "\n"),
+        false => Err(LocalClusterError::NotStopped { stopped, errors }),
     }
-    Ok(match running.len() {
-        0 => "no node was up\n".to_owned(),
-        1 => "1 node has stopped\n".to_owned(),
-        count => format!("{count} nodes have stopped\n"),
-    })
 }
 
 /// Kills nodes.
@@ -129,5 +137,44 @@ fn in_ring(view: &View, address: IpAddr) -> &'static str {
         () if view.live.contains(&address) => "UN",
         () if view.down.contains(&address) => "DN",
         () => "-",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::process::ExitStatusExt;
+    use std::process;
+
+    use super::*;
+    use crate::arguments::StartArguments;
+    use crate::process::tests::write_pid_file;
+
+    #[test]
+    fn one_bad_pid_file_does_not_keep_the_other_nodes_from_stopping() {
+        let path = std::env::temp_dir().join(format!("helenus-commands-{}", process::id()));
+        let folder = Folder::at(&path).expect("a path");
+        let lock = folder.create().expect("the temporary folder can be written");
+        folder.keep(&Layout::new(&StartArguments::default()).expect("defaults fit"), &lock).expect("it can be written");
+        drop(lock);
+        for number in 1..=3 {
+            drop(folder.open_log(number).expect("the folder is ours"));
+        }
+        folder.write(&folder.pid_file(1), b"nonsense").expect("the folder is ours");
+        let mut nodes = [2, 3].map(|number| {
+            let mut command = process::Command::new("cat");
+            let child = command.current_dir(folder.node(number)).stdin(process::Stdio::piped()).spawn();
+            let child = child.expect("cat is there");
+            write_pid_file(&folder, number, child.id());
+            child
+        });
+        let said = stop(&folder).expect_err("of node 1 it is not known").to_string();
+        for node in &mut nodes {
+            assert_eq!(node.wait().expect("it is a child of ours").signal(), Some(libc::SIGTERM));
+        }
+        assert!(said.starts_with("2 nodes have stopped; 1 was not stopped: ") && said.contains("node1/pid"), "{said}");
+        fs::remove_file(folder.pid_file(1)).expect("it is ours");
+        assert_eq!(stop(&folder).expect("all is right"), "no node was up\n");
+        fs::remove_dir_all(path).expect("it is ours");
     }
 }

@@ -24,6 +24,16 @@ pub enum LocalClusterError {
         /// The folder.
         dir: PathBuf,
     },
+    /// Another user may have prepared or changed what is there.
+    #[error("cannot use {}: {reason}; {hint}", path.display())]
+    Unsafe {
+        /// The folder or file.
+        path: PathBuf,
+        /// Reason.
+        reason: &'static str,
+        /// A way out.
+        hint: &'static str,
+    },
     /// The folder has no cluster.
     #[error("there is no cluster in {}; `helenus cluster start` makes one", dir.display())]
     NoCluster {
@@ -152,6 +162,14 @@ pub enum LocalClusterError {
         /// The command that helps, or nothing.
         hint: String,
     },
+    /// Some nodes could not be stopped; all others were.
+    #[error("{stopped}; {} not stopped: {}", count(errors), sentences(errors))]
+    NotStopped {
+        /// The others, as a sentence.
+        stopped: String,
+        /// Reasons, one for each node.
+        errors: Vec<LocalClusterError>,
+    },
     /// A signal cannot be sent.
     #[error("cannot send {signal} to node {number} (pid {pid}): {source}")]
     Signal {
@@ -180,4 +198,15 @@ pub enum LocalClusterError {
         /// Reason.
         reason: String,
     },
+}
+
+fn count(errors: &[LocalClusterError]) -> String {
+    match errors.len() {
+        1 => "1 was".to_owned(),
+        count => format!("{count} were"),
+    }
+}
+
+fn sentences(errors: &[LocalClusterError]) -> String {
+    errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }

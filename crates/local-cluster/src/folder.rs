@@ -1,7 +1,7 @@
 //! The folder of a cluster:
 //!
 //! ```text
-//! helenus-cluster/
+//! helenus-cluster/   mode 0700, of the user who works with it
 //!   lock           held by the command at work
 //!   secret         mode 0600: the nodes prove it to each other
 //!   cluster.json   the description (layout.rs); its presence makes the folder a cluster
@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::LocalClusterError;
 use crate::layout::Layout;
+use crate::ownership;
 
 const LOCK: &str = "lock";
 const SECRET: &str = "secret";
@@ -69,7 +70,8 @@ impl Folder {
 
     /// Makes the folder and its secret, where they are missing, and locks it. Fails if it has files of others.
     pub(crate) fn create(&self) -> Result<Lock, LocalClusterError> {
-        fs::create_dir_all(&self.path).map_err(failed("create", &self.shown))?;
+        ownership::create_private(&self.path).map_err(failed("create", &self.shown))?;
+        ownership::check_folder(&self.path, &self.shown)?;
         if !self.path.join(LAYOUT).exists() {
             let entries = fs::read_dir(&self.path).map_err(failed("read", &self.shown))?;
             for entry in entries {
@@ -81,7 +83,7 @@ impl Folder {
             }
         }
         let lock = self.lock()?;
-        if !self.secret().exists() {
+        if !ownership::check_secret(&self.secret())? {
             self.write(&self.secret(), new_secret()?.as_bytes())?;
         }
         Ok(lock)
@@ -98,7 +100,8 @@ impl Folder {
 
     fn lock(&self) -> Result<Lock, LocalClusterError> {
         let path = self.path.join(LOCK);
-        let opened = OpenOptions::new().create(true).truncate(false).write(true).open(&path);
+        let opened =
+            OpenOptions::new().create(true).truncate(false).write(true).custom_flags(libc::O_NOFOLLOW).open(&path);
         let file = opened.map_err(failed("open", &path))?;
         match file.try_lock() {
             Ok(()) => Ok(Lock { _file: file }),
@@ -114,6 +117,9 @@ impl Folder {
 
     /// The description of the cluster, if the folder has one.
     pub(crate) fn layout_if_any(&self) -> Result<Option<Layout>, LocalClusterError> {
+        if !ownership::check_folder(&self.path, &self.shown)? {
+            return Ok(None);
+        }
         let path = self.path.join(LAYOUT);
         let Some(text) = read_small(&path)? else { return Ok(None) };
         let layout = Layout::parse(&text);
@@ -157,7 +163,8 @@ impl Folder {
         if fs::metadata(&log).is_ok_and(|about| about.len() >= LOG_BYTES_MAX) {
             fs::rename(&log, log.with_extension("old")).map_err(failed("rename", &log))?;
         }
-        OpenOptions::new().create(true).append(true).open(&log).map_err(failed("open", &log))
+        let opened = OpenOptions::new().create(true).append(true).custom_flags(libc::O_NOFOLLOW).open(&log);
+        opened.map_err(failed("open", &log))
     }
 
     /// The last line of a node's log.
@@ -182,7 +189,12 @@ impl Folder {
         let name = path.file_name().and_then(|name| name.to_str()).expect("a name of this module");
         let beside = path.with_file_name(temporary(name));
         let write = || -> io::Result<()> {
-            let mut file = OpenOptions::new().create(true).write(true).truncate(true).mode(0o600).open(&beside)?;
+            // One that is there is of a command that ended early. It is never written to: it may be a link, or have another mode.
+            match fs::remove_file(&beside) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+            let mut file = OpenOptions::new().create_new(true).write(true).mode(0o600).open(&beside)?;
             file.write_all(bytes)?;
             file.sync_all()?;
             fs::rename(&beside, path)
@@ -234,7 +246,7 @@ mod tests {
     impl Scratch {
         fn new(name: &str) -> Scratch {
             let path = std::env::temp_dir().join(format!("helenus-cluster-{}-{name}", std::process::id()));
-            fs::create_dir_all(&path).expect("the temporary folder can be written");
+            ownership::create_private(&path).expect("the temporary folder can be written");
             Scratch(path)
         }
 
@@ -283,6 +295,39 @@ mod tests {
         let secret = fs::read(scratch.folder().secret()).expect("there is one");
         drop(scratch.folder().create().expect("it has only what a start leaves"));
         assert_eq!(fs::read(scratch.folder().secret()).expect("there is one"), secret);
+    }
+
+    #[test]
+    fn a_folder_that_others_may_write_to_has_no_cluster_for_any_command() {
+        let scratch = Scratch::new("prepared");
+        let folder = scratch.folder();
+        let lock = folder.create().expect("it is empty");
+        folder.keep(&Layout::new(&StartArguments::default()).expect("defaults fit"), &lock).expect("it can be written");
+        drop(lock);
+        fs::set_permissions(&scratch.0, fs::Permissions::from_mode(0o777)).expect("it is ours");
+        let refused = |error| matches!(error, LocalClusterError::Unsafe { .. });
+        assert!(folder.create().is_err_and(refused));
+        assert!(folder.lock_existing().is_err_and(refused));
+        assert!(folder.layout().is_err_and(refused));
+        fs::set_permissions(&scratch.0, fs::Permissions::from_mode(0o755)).expect("it is ours");
+        folder.layout().expect("others may look");
+        fs::set_permissions(folder.secret(), fs::Permissions::from_mode(0o644)).expect("it is ours");
+        assert!(folder.create().is_err_and(refused), "others may know the secret");
+    }
+
+    #[test]
+    fn a_file_is_never_written_through_a_link_that_is_there() {
+        let scratch = Scratch::new("link");
+        let folder = scratch.folder();
+        let elsewhere = scratch.0.join("elsewhere");
+        fs::write(&elsewhere, "precious").expect("it can be written");
+        std::os::unix::fs::symlink(&elsewhere, scratch.0.join(temporary(SECRET))).expect("it can be written");
+        folder.write(&folder.secret(), b"secret").expect("it can be written");
+        assert_eq!(fs::read_to_string(&elsewhere).expect("it is there"), "precious");
+        assert_eq!(fs::read_to_string(folder.secret()).expect("it is there"), "secret");
+        assert!(fs::symlink_metadata(folder.secret()).expect("it is there").is_file());
+        std::os::unix::fs::symlink(&elsewhere, scratch.0.join(LOCK)).expect("it can be written");
+        assert!(folder.lock().is_err(), "a lock is no link");
     }
 
     #[test]

@@ -18,9 +18,11 @@ mod commands;
 mod error;
 mod folder;
 mod layout;
+mod ownership;
 mod pidfd;
 mod process;
 mod start;
+mod system;
 mod table;
 
 use std::io::Write;

@@ -1,11 +1,12 @@
 //! The process of a node: found by its pid file, checked, signalled.
 //!
 //! A pid file has the pid, the time of its start in the kernel's ticks since the boot, and the id of that boot. The three name one process of all that this machine ever ran. A process is opened first
-//! and compared afterwards, and signals go through the opened descriptor, so no other process gets one, not even one that gets the same pid meanwhile. Its command line must name the node's data
-//! directory besides: a folder that was copied from another machine, or into a container, has pid files too.
+//! and compared afterwards, and signals go through the opened descriptor, so no other process gets one, not even one that gets the same pid meanwhile. Its working directory must be the node's folder
+//! besides, whatever its path: a folder that was copied from another machine, or into a container, has pid files too.
 
 use std::fs;
-use std::os::unix::ffi::OsStrExt;
+use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -15,6 +16,7 @@ use crate::error::LocalClusterError;
 use crate::folder::{Folder, failed, read_small};
 use crate::layout::Layout;
 use crate::pidfd::{PidFd, Signal};
+use crate::system::SignalsWait;
 
 /// Between two looks at a process or a node.
 pub(crate) const PAUSE: Duration = Duration::from_millis(10);
@@ -70,7 +72,8 @@ impl Process {
         let pid = identity.pid;
         let Some(opened) = PidFd::open(pid).map_err(failed("open the process of", &path))? else { return Ok(None) };
         // Whoever has the identity now had the pid before it was opened.
-        let is_ours = Identity::of(pid).as_ref() == Some(&identity) && names(pid, &folder.data(number));
+        let is_ours = Identity::of(pid).as_ref() == Some(&identity)
+            && works_in(pid, &folder.node(number)).map_err(failed("find the process of", &path))?;
         match state(pid) {
             Some(letter) if is_ours && !matches!(letter, 'Z' | 'X') => {
                 Ok(Some(Process { number, pid, opened, is_paused: letter == 'T' }))
@@ -93,16 +96,22 @@ impl Process {
         command.stdin(Stdio::null()).stdout(log).stderr(errors);
         // Ctrl-C in the terminal ends the command that waits, not the nodes.
         command.process_group(0);
-        let spawned = command.spawn();
-        let mut child =
-            spawned.map_err(|source| LocalClusterError::Spawn { number, binary: binary.to_owned(), source })?;
-        let identity = Identity::of(child.id()).expect("/proc has a child that was not waited for");
-        if let Err(error) = folder.write(&folder.pid_file(number), identity.text().as_bytes()) {
+        let cannot_run = |source| LocalClusterError::Spawn { number, binary: binary.to_owned(), source };
+        // Ctrl-C between the start and the file would leave a node that no later command finds.
+        let signals = SignalsWait::begin().map_err(cannot_run)?;
+        signals.do_not_wait_in(&mut command);
+        let mut child = command.spawn().map_err(cannot_run)?;
+        let kept = match Identity::of(child.id()) {
+            Some(identity) => folder.write(&folder.pid_file(number), identity.text().as_bytes()),
+            None => Err(cannot_run(io::Error::other("/proc does not show the process; is it mounted?"))),
+        };
+        if let Err(error) = kept {
             // Without the file no later command would find it.
             let _ = child.kill();
             let _ = child.wait();
             return Err(error);
         }
+        drop(signals);
         Ok(child)
     }
 
@@ -198,15 +207,27 @@ fn all_threads_are_stopped(pid: u32) -> bool {
     })
 }
 
-/// True if an argument of the process is the path.
-fn names(pid: u32, path: &Path) -> bool {
-    let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-    line.split(|byte| *byte == 0).any(|argument| argument == path.as_os_str().as_bytes())
+/// True if the folder is the working directory of the process. It is compared by device and inode: a folder has as many paths as links and mounts lead to it.
+fn works_in(pid: u32, folder: &Path) -> io::Result<bool> {
+    let identity = |path: &Path| match fs::metadata(path) {
+        Ok(about) => Ok(Some((about.dev(), about.ino()))),
+        // The process ended, or the folder is gone.
+        Err(error) if matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ESRCH)) => Ok(None),
+        Err(error) => Err(error),
+    };
+    let working = identity(Path::new(&format!("/proc/{pid}/cwd")))?;
+    Ok(working.is_some() && working == identity(folder)?)
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
+
+    /// Has a node's pid file name a process that runs.
+    pub(crate) fn write_pid_file(folder: &Folder, number: u8, pid: u32) {
+        let identity = Identity::of(pid).expect("it runs");
+        folder.write(&folder.pid_file(number), identity.text().as_bytes()).expect("the folder can be written");
+    }
 
     #[test]
     fn a_start_is_read_however_the_process_is_called() {
@@ -252,17 +273,25 @@ mod tests {
     }
 
     #[test]
-    fn a_process_that_names_the_data_directory_is_found_paused_and_killed() {
+    fn a_process_in_the_node_s_folder_is_found_by_any_path_paused_and_killed() {
         let (path, folder) = with_pid_file("found", "");
-        let script = "read line; exit 0";
         let mut command = Command::new("sh");
-        command.args(["-c", script, "sh"]).arg(folder.data(1)).stdin(Stdio::piped());
+        command.args(["-c", "read line; exit 0"]).current_dir(folder.node(1)).stdin(Stdio::piped());
         let mut child = command.spawn().expect("sh is there");
         let identity = Identity::of(child.id()).expect("it runs");
         folder.write(&folder.pid_file(1), identity.text().as_bytes()).expect("it can be written");
         let find = || Process::find(&folder, 1).expect("the file is right");
         let process = find().expect("it runs");
         assert!(!process.is_paused());
+        let link = path.with_extension("link");
+        std::os::unix::fs::symlink(&path, &link).expect("the temporary folder can be written");
+        let by_link = Folder::at(&link).expect("a path");
+        assert!(Process::find(&by_link, 1).expect("the file is right").is_some(), "it is the same folder");
+        fs::remove_file(link).expect("it is ours");
+        // A copy has the pid file, and another folder.
+        let (other_path, other) = with_pid_file("copy", &identity.text());
+        assert!(Process::find(&other, 1).expect("the file is right").is_none());
+        fs::remove_dir_all(other_path).expect("it is ours");
         process.pause().expect("it is ours");
         assert!(find().expect("it is there").is_paused());
         process.send(Signal::Continue).expect("it is ours");

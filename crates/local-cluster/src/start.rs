@@ -144,8 +144,7 @@ fn wait_until_whole(folder: &Folder, layout: &Layout, started: &mut [(u8, Child)
     }
 }
 
-/// The first node that is not as it is in a whole ring, and why. Those that were `started` count as running: one that has ended does not answer, and one whose program
-/// is being loaded has no command line yet, by which others are found.
+/// The first node that is not as it is in a whole ring, and why. Those that were `started` count as running: one that has ended does not answer.
 fn not_whole(
     folder: &Folder,
     layout: &Layout,

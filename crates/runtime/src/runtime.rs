@@ -297,7 +297,13 @@ impl Runtime {
 
     /// A whole file; an error of the kind `FileTooLarge` beyond [`READ_FILE_BYTES_MAX`].
     pub async fn read_file(&self, path: &Path) -> io::Result<Vec<u8>> {
-        match self.name(NamespaceCall::ReadFile { path: path.into(), bytes_max: READ_FILE_BYTES_MAX }).await? {
+        self.read_file_at_most(path, READ_FILE_BYTES_MAX).await
+    }
+
+    /// A whole file of at most so many bytes; an error of the kind `FileTooLarge` beyond them, and of the kind `InvalidInput` for what is no file but a device or a
+    /// pipe, which could be read for ever.
+    pub async fn read_file_at_most(&self, path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
+        match self.name(NamespaceCall::ReadFile { path: path.into(), bytes_max }).await? {
             NamespaceReply::Bytes(bytes) => Ok(bytes),
             _ => unreachable!("{ANSWERED}"),
         }

@@ -37,15 +37,16 @@ impl Identity {
         *self.inner.contexts.borrow_mut() = contexts;
     }
 
-    /// A session of the end that dials `address`. Its first bytes are to be sent. Certificates are judged by the wall clock of now, in microseconds.
+    /// A session of the end that dials `address`. Its first bytes are to be sent. Certificates are judged by the wall clock of now, in microseconds. An IPv4
+    /// address in IPv6's form, as sockets for both have it, is that of the certificate.
     pub fn dial(&self, wall_clock_micros: i64, address: IpAddr) -> Session {
         self.inner.clock.set(wall_clock_micros);
-        Session::dial(Arc::clone(&self.inner.contexts.borrow().dialler), address)
+        Session::dial(Arc::clone(&self.inner.contexts.borrow().dialler), address.to_canonical())
     }
 
     /// A session of the end that was dialled from `address`.
     pub fn accept(&self, wall_clock_micros: i64, address: IpAddr) -> Session {
         self.inner.clock.set(wall_clock_micros);
-        Session::accept(self.inner.contexts.borrow().listener_for(address))
+        Session::accept(self.inner.contexts.borrow_mut().listener_for(address.to_canonical()))
     }
 }

@@ -28,7 +28,7 @@ pub use identity::Identity;
 pub use material::Material;
 pub use material_error::MaterialError;
 pub use pem::{PEM_BYTES_MAX, Pem, Pems};
-pub use session::{OUTPUT_BYTES_MAX, Session};
+pub use session::{KEYING_BYTES, OUTPUT_BYTES_MAX, Session};
 pub use session_error::SessionError;
 pub use source::{Source, Sources};
 

@@ -18,6 +18,8 @@ use crate::session_error::SessionError;
 
 /// Bytes to be sent that a session holds before it takes no more plain text.
 pub const OUTPUT_BYTES_MAX: usize = 64 << 10;
+/// Bytes of a session's keying material.
+pub const KEYING_BYTES: usize = 32;
 
 /// One end of a session.
 pub struct Session {
@@ -107,13 +109,26 @@ impl Session {
         out.len() - before
     }
 
-    /// Takes plain text that is to be sent. Gives how many bytes: fewer than there are when [`Session::send`] is to be called first.
-    ///
-    /// # Panics
-    /// During the handshake: plain text would wait in the session for an end that is not proven yet.
-    pub fn write(&mut self, plain: &[u8]) -> usize {
-        assert!(!self.is_handshaking(), "nothing is written before both ends are proven");
-        self.connection.writer().write(plain).expect("a buffer takes it")
+    /// Takes plain text that is to be sent. Gives how many bytes: fewer than there are when [`Session::send`] is to be called first, and none during the
+    /// handshake: plain text would wait in the session for an end that is not proven yet. Fails with the error that ended the session.
+    pub fn write(&mut self, plain: &[u8]) -> Result<usize, SessionError> {
+        if let Some(error) = &self.failed {
+            return Err(error.clone());
+        }
+        if self.is_handshaking() {
+            return Ok(0);
+        }
+        let written = self.connection.writer().write(plain);
+        written.map_err(|error| SessionError::Damaged { reason: error.to_string() })
+    }
+
+    /// Bytes that the two ends of this session have in common and no other session has, for the use that the label names (RFC 5705; RFC 8446, section 7.5).
+    /// Fails during the handshake, and once the session has failed.
+    pub fn keying_material(&self, label: &[u8]) -> Result<[u8; KEYING_BYTES], SessionError> {
+        if let Some(error) = &self.failed {
+            return Err(error.clone());
+        }
+        Ok(self.connection.export_keying_material([0; KEYING_BYTES], label, None)?)
     }
 
     /// Says that nothing more is sent: the last bytes to be sent.

@@ -1,5 +1,6 @@
 //! Where PEM is found, and reading it.
 
+use std::io::ErrorKind;
 use std::path::PathBuf;
 
 use runtime::Runtime;
@@ -37,9 +38,11 @@ impl Source {
             Source::Inline(pem) => return Ok(pem.clone()),
         };
         let name = self.name();
-        match runtime.read_file(path).await {
-            Ok(bytes) if bytes.len() as u64 > PEM_BYTES_MAX => Err(MaterialError::TooLong { name, max: PEM_BYTES_MAX }),
+        match runtime.read_file_at_most(path, PEM_BYTES_MAX).await {
             Ok(bytes) => Ok(Pem { name, bytes }),
+            Err(error) if error.kind() == ErrorKind::FileTooLarge => {
+                Err(MaterialError::TooLong { name, max: PEM_BYTES_MAX })
+            }
             Err(error) => Err(MaterialError::Unreadable { name, reason: error.to_string() }),
         }
     }

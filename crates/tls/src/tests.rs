@@ -1,6 +1,6 @@
 //! Handshakes, transfers, and what is refused.
 
-mod authority;
+pub(crate) mod authority;
 mod material;
 mod refusals;
 mod reload;
@@ -27,7 +27,7 @@ fn pem(name: &str, text: &str) -> Pem {
     Pem { name: name.to_owned(), bytes: text.as_bytes().to_vec() }
 }
 
-fn pems(issued: &Issued, trusted: &str) -> Pems {
+pub(crate) fn pems(issued: &Issued, trusted: &str) -> Pems {
     Pems {
         certificate: pem("node.crt", &issued.certificate),
         key: pem("node.key", &issued.key),

@@ -6,6 +6,7 @@ Nodes have addresses of their own on loopback; only the ports that ccm derives f
 import os
 import pathlib
 import subprocess
+import threading
 import time
 
 import pytest
@@ -139,3 +140,43 @@ def test_a_setting_that_is_refused_is_in_the_error_of_the_start(ccm):
     assert "cdc_enabled: true is not supported yet" in ran.stdout + ran.stderr, ran.stdout + ran.stderr
     assert "cdc_enabled: true is not supported yet" in ccm.logs()
     assert ccm.states() == {"node1": "DOWN"}
+
+
+def program(path, text):
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+    return str(path)
+
+
+def test_a_nodes_log_is_read_on_while_an_address_is_looked_up(tmp_path):
+    """A node writes its log as it works: it would stand still with a full pipe."""
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
+    nodetool = program(tmp_path / "helenus", f"read go <'{gate}'\necho 'UN 127.0.0.2 1KiB 16 ? some-host r1'")
+    environment = {**os.environ, "HELENUS": nodetool, "JMX_PORT": "1"}
+    with subprocess.Popen(
+            ["sh", INSTALL_DIRECTORY / "bin" / "follow-log"], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as follow:
+        # More than all pipes on the way hold; the lookup waits for the gate.
+        lines = ["INFO node is up host=some-host\n", *(f"{'x' * 100}\n" for _ in range(3000)), "INFO node is down host=some-host\n", "last\n"]
+        writer = threading.Thread(target=lambda: (follow.stdin.writelines(lines), follow.stdin.close()))
+        writer.start()
+        assert [follow.stdout.readline() for _ in lines] == lines
+        writer.join()
+        gate.write_text("go\n")
+        assert follow.stdout.read().splitlines() == [f"INFO  [main] InetAddress /127.0.0.2 is now {state}" for state in ("UP", "DOWN")]
+    assert follow.returncode == 0
+
+
+def test_a_node_that_says_nothing_is_killed_when_its_start_is_given_up(tmp_path):
+    pid_file = tmp_path / "pid"
+    silent = program(tmp_path / "helenus", f"echo $$ >'{tmp_path}/started'\nexec sleep {HUNG_SECONDS}")
+    environment = {
+        **os.environ, "HELENUS_BINARY": silent, "HELENUS_START_TIME": "1", "CASSANDRA_HOME": str(INSTALL_DIRECTORY), "CASSANDRA_LOG_DIR": str(tmp_path),
+        "CASSANDRA_CONF": str(INSTALL_DIRECTORY / "conf")}
+    ran = subprocess.run(
+        ["sh", INSTALL_DIRECTORY / "bin" / "cassandra", "-p", str(pid_file)], env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+        timeout=HUNG_SECONDS)
+    assert ran.returncode == 1 and "has said nothing for 1 s and is killed" in ran.stderr, ran.stderr
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "started").read_text()), 0)
+    assert not list(tmp_path.glob("pid*"))

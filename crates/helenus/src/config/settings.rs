@@ -171,7 +171,7 @@ impl Settings {
         }
         let (cluster, tokens) = (self.cluster()?, self.tokens()?);
         // Flags take precedence over the file.
-        let (datacenter, rack) = self.placement.of(self.address_for_nodes()?)?.unzip();
+        let (datacenter, rack) = self.placement.of(|| self.address_for_nodes())?.unzip();
         let (datacenter, rack) = (self.datacenter.take().or(datacenter), self.rack.take().or(rack));
         let (shards, cpus) = self.shards(machine)?;
         let memory_bytes = self.memory(machine, shards)?;

@@ -58,12 +58,15 @@ pub struct Topology {
 }
 
 impl Placement {
-    /// Datacenter and rack of the node at an address; `None`: the usual ones.
-    pub(super) fn of(&self, address: IpAddr) -> Result<Option<(String, String)>, ConfigError> {
+    /// Datacenter and rack of the node at an address, which is asked for only where it counts: it may be a name that does not resolve. `None`: the usual ones.
+    pub(super) fn of(
+        &self,
+        address: impl FnOnce() -> Result<IpAddr, ConfigError>,
+    ) -> Result<Option<(String, String)>, ConfigError> {
         match self {
             Placement::Usual => Ok(None),
             Placement::Named(datacenter, rack) => Ok(Some((datacenter.clone(), rack.clone()))),
-            Placement::ByAddress(topology) => topology.of(address).map(Some),
+            Placement::ByAddress(topology) => topology.of(address()?).map(Some),
         }
     }
 }

@@ -451,3 +451,12 @@ fn guardrails_that_are_refused() {
         assert!(error.ends_with(words), "{error}");
     }
 }
+
+#[test]
+fn a_node_alone_does_not_resolve_the_address_that_others_would_reach_it_at() {
+    // RFC 6761: it is no name of any host.
+    let config = with_file("broadcast_address: no-such-host.invalid\n").expect("no other node asks for it").0;
+    assert!(config.cluster.is_none());
+    let said = file_error("broadcast_address: no-such-host.invalid\nseeds: 127.0.0.2\n");
+    assert!(said.contains("no-such-host.invalid"), "{said}");
+}

@@ -118,7 +118,12 @@ fn lock(path: &Path) -> io::Result<Option<Descriptor>> {
 }
 
 fn read_file(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
-    let file = fs::File::open(path)?;
+    // A named pipe is opened without waiting for its writer.
+    let file = fs::OpenOptions::new().read(true).custom_flags(sys::disk::NONBLOCK).open(path)?;
+    let kind = file.metadata()?.file_type();
+    if !kind.is_file() && !kind.is_dir() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
+    }
     let mut bytes = Vec::new();
     file.take(bytes_max + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > bytes_max {

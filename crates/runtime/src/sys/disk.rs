@@ -15,6 +15,8 @@ use super::{CALL_BYTES_MAX, raw};
 pub(crate) const DIRECT: i32 = libc::O_DIRECT;
 /// The flag that makes a write wait for the disk.
 pub(crate) const DSYNC: i32 = libc::O_DSYNC;
+/// The flag that has opening not wait.
+pub(crate) const NONBLOCK: i32 = libc::O_NONBLOCK;
 
 fn offset(value: u64) -> libc::off_t {
     // Beyond what files can have; the kernel answers EINVAL to -1.

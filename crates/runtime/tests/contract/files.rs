@@ -21,7 +21,7 @@ on_every_reactor!(
     missing_files_are_errors,
     a_lock_is_held_by_one,
     whole_files_are_read_within_a_bound;
-    kernel: a_full_disk_is_an_error, direct_errors_are_the_kernels,
+    kernel: a_full_disk_is_an_error, direct_errors_are_the_kernels, a_pipe_or_device_is_not_read_as_a_file,
 );
 
 const NEW: OpenOptions = OpenOptions {
@@ -348,5 +348,24 @@ fn whole_files_are_read_within_a_bound(kind: ReactorKind) {
         let large = rt.open(&path, OpenOptions { write: true, ..OpenOptions::default() }).await.expect("it is there");
         large.set_len(runtime::READ_FILE_BYTES_MAX + 1).await.expect("it is extended");
         assert_eq!(rt.read_file(&path).await.expect_err("it is too large").kind(), ErrorKind::FileTooLarge);
+        large.set_len(70_000).await.expect("it is cut");
+        assert_eq!(rt.read_file_at_most(&path, 70_000).await.expect("it is read").len(), 70_000);
+        let error = rt.read_file_at_most(&path, 69_999).await.expect_err("it has one byte more");
+        assert_eq!(error.kind(), ErrorKind::FileTooLarge);
+    });
+}
+
+fn a_pipe_or_device_is_not_read_as_a_file(kind: ReactorKind) {
+    let folder = Folder::new();
+    run_one(kind, |rt| async move {
+        folder.make(&rt).await;
+        // A pipe without a writer, whose reader would wait for ever.
+        let pipe = folder.path.join("pipe");
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status().expect("mkfifo is there");
+        assert!(made.success(), "the folder can be written");
+        for path in [pipe.as_path(), std::path::Path::new("/dev/zero")] {
+            let error = rt.read_file(path).await.expect_err("it has no end");
+            assert_eq!(error.kind(), ErrorKind::InvalidInput, "{}", path.display());
+        }
     });
 }

@@ -133,3 +133,19 @@ fn bytes_that_are_no_tls_are_refused_and_answered_with_an_alert() {
         assert_eq!(alert.first(), Some(&0x15), "the content type of alerts");
     }
 }
+
+#[test]
+fn an_ipv4_address_in_ipv6_s_form_is_that_of_the_certificate() {
+    let one = Authority::new("one");
+    let strict = Options { verifies_addresses: true, ..Options::default() };
+    let (right, wrong) = (member(&one, strict), identity(&one.issue(&["10.9.8.7"], VALID), &one.pem, strict));
+    // As a listener for both families sees a dialler of IPv4.
+    let mapped = address("::ffff:127.0.0.1");
+    let meet = |dialler: &Identity, listener: &Identity| {
+        let (mut dialler, mut listener) = (dialler.dial(NOW, mapped), listener.accept(NOW, mapped));
+        shake(&mut dialler, &mut listener, usize::MAX)
+    };
+    assert_eq!(meet(&right, &right), [Ok(()), Ok(())]);
+    let refused = meet(&right, &wrong)[0].clone().expect_err("it is of another address").to_string();
+    assert_eq!(refused, format!("{REFUSED}127.0.0.1 is not among its subject alternative names"));
+}

@@ -101,6 +101,23 @@ fn bad_files_change_nothing_and_good_ones_after_them_do() {
 }
 
 #[test]
+fn a_file_that_is_too_long_is_refused_by_its_name_without_being_read() {
+    with_machine(async |runtime| {
+        write(&runtime, CERTIFICATE, "").await;
+        let options = OpenOptions { write: true, ..OpenOptions::default() };
+        let file = runtime.open(Path::new(CERTIFICATE), options).await.expect("it is there");
+        // Longer than the runtime would read.
+        for length in [crate::PEM_BYTES_MAX + 1, 2 * runtime::READ_FILE_BYTES_MAX] {
+            file.set_len(length).await.expect("the disk has room");
+            let source = Source::File(PathBuf::from(CERTIFICATE));
+            let sources = Sources { certificate: source.clone(), key: source.clone(), trusted: source };
+            let refused = sources.read(&runtime).await.expect_err("it is too long").to_string();
+            assert_eq!(refused, "/tmp/node.crt has more than 1048576 bytes");
+        }
+    });
+}
+
+#[test]
 fn a_file_of_other_bytes_and_the_same_length_is_a_change() {
     with_machine(async |runtime| {
         let old = Authority::new("old");

@@ -20,10 +20,10 @@ fn both_ends_meet_and_talk_in_each_version_and_by_single_bytes() {
             assert!(dialler.has_output() && !listener.has_output(), "the dialler begins");
             assert_eq!(shake(&mut dialler, &mut listener, step), [Ok(()), Ok(())], "{versions:?}");
             assert!(!dialler.is_handshaking() && !listener.is_handshaking());
-            assert_eq!(dialler.write(b"question"), 8);
+            assert_eq!(dialler.write(b"question"), Ok(8));
             carry(&mut dialler, &mut listener, step).expect("it is what was sent");
             assert_eq!(read_all(&mut listener), b"question");
-            assert_eq!(listener.write(b"answer"), 6);
+            assert_eq!(listener.write(b"answer"), Ok(6));
             carry(&mut listener, &mut dialler, step).expect("it is what was sent");
             assert_eq!(read_all(&mut dialler), b"answer");
         }
@@ -34,7 +34,7 @@ fn both_ends_meet_and_talk_in_each_version_and_by_single_bytes() {
 fn the_bytes_on_the_wire_are_not_the_plain_text() {
     let (mut dialler, _) = pair(&member(&Authority::new("one"), Options::default()));
     let plain = [b'x'; 1000];
-    assert_eq!(dialler.write(&plain), 1000);
+    assert_eq!(dialler.write(&plain), Ok(1000));
     let mut sent = Vec::new();
     dialler.send(&mut sent);
     assert!(sent.len() > plain.len() && !sent.windows(8).any(|window| window == b"xxxxxxxx"));
@@ -47,7 +47,7 @@ fn a_large_transfer_goes_through_small_buffers_in_order() {
         let plain: Vec<u8> = (0..3_000_000u32).map(|index| (index % 251) as u8).collect();
         let (mut written, mut received) = (0, Vec::new());
         while received.len() < plain.len() {
-            written += dialler.write(&plain[written..]);
+            written += dialler.write(&plain[written..]).expect("the session goes on");
             let mut wire = Vec::new();
             dialler.send(&mut wire);
             assert!(wire.len() <= OUTPUT_BYTES_MAX + 4096, "{} bytes wait to be sent", wire.len());
@@ -72,9 +72,9 @@ fn a_large_transfer_goes_through_small_buffers_in_order() {
 fn a_session_takes_nothing_more_before_its_plain_text_is_read_nor_beyond_its_bound() {
     let (mut dialler, mut listener) = pair(&member(&Authority::new("one"), Options::default()));
     let plain = vec![1; 1 << 20];
-    let taken = dialler.write(&plain);
+    let taken = dialler.write(&plain).expect("the session goes on");
     assert!((1..=OUTPUT_BYTES_MAX).contains(&taken), "{taken}");
-    assert_eq!(dialler.write(&plain[taken..]), 0, "there is no room");
+    assert_eq!(dialler.write(&plain[taken..]), Ok(0), "there is no room");
     let mut wire = Vec::new();
     dialler.send(&mut wire);
     let fed = listener.receive(&wire).expect("it is what was sent");
@@ -87,7 +87,7 @@ fn a_session_takes_nothing_more_before_its_plain_text_is_read_nor_beyond_its_bou
 #[test]
 fn an_end_in_order_differs_from_a_cut_one() {
     let (mut dialler, mut listener) = pair(&member(&Authority::new("one"), Options::default()));
-    assert_eq!(dialler.write(b"last"), 4);
+    assert_eq!(dialler.write(b"last"), Ok(4));
     let mut wire = Vec::new();
     dialler.send(&mut wire);
     // Cut anywhere, the record gives nothing and the session is not finished.
@@ -108,7 +108,7 @@ fn an_end_in_order_differs_from_a_cut_one() {
 #[test]
 fn a_changed_byte_ends_the_session_and_nothing_of_its_record_is_given() {
     let (mut dialler, mut listener) = pair(&member(&Authority::new("one"), Options::default()));
-    dialler.write(b"question");
+    assert_eq!(dialler.write(b"question"), Ok(8));
     let mut wire = Vec::new();
     dialler.send(&mut wire);
     *wire.last_mut().expect("there are bytes") ^= 1;
@@ -124,7 +124,7 @@ fn new_material_is_for_new_sessions_and_running_ones_go_on() {
     let (mut dialler, mut listener) = pair(&identity);
     let material = Material::parse(&pems(&new.issue(&[ADDRESS], VALID), &new.pem)).expect("the PEM is right");
     identity.replace(&material);
-    dialler.write(b"question");
+    assert_eq!(dialler.write(b"question"), Ok(8));
     carry(&mut dialler, &mut listener, usize::MAX).expect("it is what was sent");
     assert_eq!(read_all(&mut listener), b"question");
     // A new session is of the new authority: one of the old is a stranger to it.
@@ -132,4 +132,33 @@ fn new_material_is_for_new_sessions_and_running_ones_go_on() {
         (member(&old, Options::default()).dial(NOW, address(ADDRESS)), identity.accept(NOW, address(ADDRESS)));
     assert!(shake(&mut dialler, &mut listener, usize::MAX).iter().all(Result::is_err));
     pair(&identity);
+}
+
+#[test]
+fn a_session_takes_no_plain_text_before_its_handshake_nor_after_it_has_failed() {
+    let identity = member(&Authority::new("one"), Options::default());
+    let mut early = identity.accept(NOW, address(ADDRESS));
+    assert_eq!(early.write(b"early"), Ok(0), "the other end is not proven yet");
+    let (mut dialler, mut listener) = pair(&identity);
+    assert_eq!(dialler.write(b"question"), Ok(8));
+    let mut wire = Vec::new();
+    dialler.send(&mut wire);
+    *wire.last_mut().expect("there are bytes") ^= 1;
+    let damaged = listener.receive(&wire).expect_err("a byte was changed");
+    assert_eq!(listener.write(b"answer"), Err(damaged.clone()));
+    assert_eq!(listener.keying_material(b"label"), Err(damaged));
+}
+
+#[test]
+fn keying_material_is_of_both_ends_one_session_and_one_label() {
+    let authority = Authority::new("one");
+    for versions in ALL_VERSIONS {
+        let identity = member(&authority, options(versions));
+        assert!(identity.accept(NOW, address(ADDRESS)).keying_material(b"label").is_err(), "nothing is agreed yet");
+        let [(one_dialler, one_listener), (other, _)] = [pair(&identity), pair(&identity)];
+        let material = one_dialler.keying_material(b"label").expect("both ends are proven");
+        assert_eq!(one_listener.keying_material(b"label"), Ok(material), "{versions:?}");
+        assert_ne!(one_listener.keying_material(b"other"), Ok(material), "{versions:?}");
+        assert_ne!(other.keying_material(b"label"), Ok(material), "{versions:?}");
+    }
 }
