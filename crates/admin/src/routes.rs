@@ -4,6 +4,7 @@ mod cache;
 mod compaction;
 mod console;
 mod cql;
+mod departures;
 mod health;
 mod life;
 mod node;
@@ -34,6 +35,7 @@ fn rest() -> Router<App> {
     health::routes()
         .merge(node::routes())
         .merge(life::routes())
+        .merge(departures::routes())
         .merge(cache::routes())
         .merge(compaction::routes())
         .merge(snapshots::routes())
