@@ -80,7 +80,15 @@ impl GroupSite {
 
     /// The node as its operators see it; `None` if it does not answer in time.
     pub fn facts(&mut self, node: usize, at_most: Duration) -> Option<NodeFacts> {
-        let mut asking = pin!(self.questions[node].as_ref()?.call(ShardId(0), Question::Node));
+        match self.ask(node, Question::Node, at_most) {
+            Some(Answer::Node(facts)) => Some(*facts),
+            _ => None,
+        }
+    }
+
+    /// The answer of a node's shard 0 to an operator; `None` if there is none in time.
+    pub fn ask(&mut self, node: usize, question: Question, at_most: Duration) -> Option<Answer> {
+        let mut asking = pin!(self.questions[node].as_ref()?.call(ShardId(0), question));
         let mut context = Context::from_waker(Waker::noop());
         let mut answer = None;
         let is_there = |_: &mut World<'static>| {
@@ -90,10 +98,8 @@ impl GroupSite {
             }
             false
         };
-        match (self.world.run_until(is_there, at_most), answer) {
-            (Ended::Condition, Some(Answer::Node(facts))) => Some(*facts),
-            _ => None,
-        }
+        let ended = self.world.run_until(is_there, at_most);
+        answer.filter(|_| ended == Ended::Condition)
     }
 
     /// The seed list of a node's next starts.

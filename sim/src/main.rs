@@ -348,7 +348,10 @@ fn judged(totals: &members::Totals, all_marks: bool) -> Result<(), String> {
         println!("  again: cargo run -p helenus-sim -- members --first-seed {seed} --seeds 1 --log info");
     }
     println!("{} clusters ({} of them twice)", totals.seeds, totals.twice);
-    println!("{} troubles, {} events; marks {:?}", totals.troubles, totals.events, totals.marks);
+    println!(
+        "{} troubles, {} departures, {} events; marks {:?}",
+        totals.troubles, totals.departures, totals.events, totals.marks
+    );
     println!("down within {:?}, up again within {:?}", totals.down_at_most, totals.up_at_most);
     let unreached: Vec<&str> =
         members::MARKS.iter().filter(|mark| !totals.marks.contains_key(**mark)).copied().collect();

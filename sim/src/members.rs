@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! all ready ─▶ ( trouble ─▶ the judgements are those of the truth, in time ─▶ it lasts, and they stay so ─▶ healed ─▶ all up, in time ─▶ clocks ) × 5
-//!   ─▶ the events of all clients
+//!   ─▶ ( a node leaves ─▶ it is gone for all ─▶ started again, it is refused ) × 1 to all but one ─▶ the events of all clients
 //! ```
 //!
 //! | what holds | bound in world's time |
@@ -14,7 +14,10 @@
 //! | a node that was stopped for a while takes no other for dead: none is down for it after less than [`PAUSE_SHORT_MAX`], and none is convicted after more | always |
 //! | after healing all nodes are up for all | [`UP_AT_MOST`] |
 //! | the offset of a clock is right within its error | a second after all agree |
-//! | events of a node alternate on each connection, speak of nodes that `system.peers` has, and agree with the judgement at the end | |
+//! | a node that was decommissioned, or killed and removed, is gone for all others when its operator is answered, and its data is refused | always |
+//! | events of a node alternate on each connection, speak of nodes that `system.peers` has, and agree with the judgement at the end; one that leaves is removed once | |
+
+mod departures;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -22,7 +25,7 @@ use std::time::Duration;
 use planted::Planted;
 use runtime::Instant;
 
-use crate::checker::members::{Seen, clock_is_wrong, judge_events};
+use crate::checker::members::{Departed, Seen, clock_is_wrong, judge_events};
 use crate::client::Client;
 use crate::cluster::NodeOptions;
 use crate::group_site::GroupSite;
@@ -54,7 +57,7 @@ const SKEW_MICROS_MAX: u64 = 600_000_000;
 const RATE_PPM_MAX: u64 = 50_000;
 
 /// Marks that many runs of all kinds reach each.
-pub const MARKS: [&str; 12] = [
+pub const MARKS: [&str; 14] = [
     "chain held",
     "clocks contradict",
     "connection reset on the way",
@@ -62,11 +65,13 @@ pub const MARKS: [&str; 12] = [
     "deaf node held",
     "halves held",
     "isolated node held",
+    "leader that leaves hands over",
     "liveness judged late",
     "mute node held",
     "node convicted",
     "node down by its connection",
     "peer watched late",
+    "removed node learns of it",
 ];
 
 /// The outcome of a seed.
@@ -78,6 +83,8 @@ pub struct Outcome {
     pub trace_hash: u64,
     /// Troubles that were made.
     pub troubles: usize,
+    /// Nodes that left.
+    pub departures: usize,
     /// Events that clients got.
     pub events: usize,
     /// The longest from the beginning of a trouble until all who had to took its node for dead.
@@ -97,6 +104,8 @@ pub struct Totals {
     pub twice: u64,
     /// Troubles of all.
     pub troubles: usize,
+    /// Nodes that left, of all.
+    pub departures: usize,
     /// Events of all.
     pub events: usize,
     /// The longest until a node was down, and until all were up.
@@ -127,6 +136,7 @@ pub fn random(first: u64, count: u64, at_most: Duration, twice_every: u64, plant
         }
         totals.seeds += 1;
         totals.troubles += outcome.troubles;
+        totals.departures += outcome.departures;
         totals.events += outcome.events;
         totals.down_at_most = totals.down_at_most.max(outcome.down_at_most);
         totals.up_at_most = totals.up_at_most.max(outcome.up_at_most);
@@ -147,6 +157,7 @@ pub fn run(seed: u64, planted: Planted) -> Outcome {
         site,
         random: seed,
         dead: BTreeSet::new(),
+        gone: BTreeSet::new(),
         paused: BTreeSet::new(),
         cut: None,
         has_rates: false,
@@ -183,6 +194,8 @@ struct MembersRun {
     site: GroupSite,
     random: u64,
     dead: BTreeSet<usize>,
+    /// Nodes that have left the cluster.
+    gone: BTreeSet<usize>,
     paused: BTreeSet<usize>,
     cut: Option<Cut>,
     has_rates: bool,
@@ -234,7 +247,9 @@ impl MembersRun {
             self.episode(&trouble, &what)?;
             self.check_clocks(&what)?;
         }
-        self.check_events()
+        let registered = self.events.iter().map(|events| events.borrow().connections.len()).collect::<Vec<_>>();
+        self.departures()?;
+        self.check_events(&registered)
     }
 
     fn trouble(&mut self, kind: u64) -> Trouble {
@@ -391,15 +406,16 @@ impl MembersRun {
     /// The judgements of all nodes that can be asked.
     fn look(&mut self) -> Result<Looks, String> {
         let mut looks = Looks::new();
-        for judge in 0..self.count() {
+        for judge in self.present() {
             if self.dead.contains(&judge) || self.paused.contains(&judge) {
                 continue;
             }
             let facts = self.site.facts(judge, ANSWER_AT_MOST);
             let facts = facts.ok_or_else(|| format!("node {judge} does not answer its operator"))?;
             for node in facts.ring.iter().filter(|node| !node.is_local) {
-                let of = (0..self.count()).find(|other| self.site.native_address(*other).ip() == node.endpoint);
-                let of = of.ok_or_else(|| format!("node {judge} knows {}, which is none", node.endpoint))?;
+                let of = self.present().find(|other| self.site.native_address(*other).ip() == node.endpoint);
+                let of =
+                    of.ok_or_else(|| format!("node {judge} knows {}, which is none, or has left", node.endpoint))?;
                 let life = node.life.as_ref().ok_or_else(|| format!("node {judge} does not judge node {of}"))?;
                 looks.insert((judge, of), Seen::of(node.is_up, life));
             }
@@ -410,8 +426,8 @@ impl MembersRun {
     /// Judgements that are not those of the truth.
     fn differences(&self, looks: &Looks) -> Vec<String> {
         let mut differences = Vec::new();
-        for judge in (0..self.count()).filter(|node| !self.dead.contains(node) && !self.paused.contains(node)) {
-            for of in (0..self.count()).filter(|of| *of != judge) {
+        for judge in self.present().filter(|node| !self.dead.contains(node) && !self.paused.contains(node)) {
+            for of in self.present().filter(|of| *of != judge) {
                 let is_up = looks.get(&(judge, of)).map(|seen| seen.is_up);
                 let should = self.hear_each_other(judge, of);
                 if is_up != Some(should) {
@@ -505,10 +521,11 @@ impl MembersRun {
         if wrong.is_empty() { Ok(()) } else { Err(format!("{what}: {wrong:?}")) }
     }
 
-    /// The events of all clients, against each other, `system.peers`, and the judgements.
-    fn check_events(&mut self) -> Result<(), String> {
+    /// The events of all clients, against each other, `system.peers`, and the judgements. `registered` are the connections of each before nodes left.
+    fn check_events(&mut self, registered: &[usize]) -> Result<(), String> {
         let looks = self.look()?;
-        for node in 0..self.count() {
+        let gone: BTreeSet<_> = self.gone.iter().map(|node| self.site.native_address(*node)).collect();
+        for node in self.present() {
             let address = self.site.native_address(node);
             let main = async move |runtime: runtime::Runtime| {
                 let mut client = Client::connect(&runtime, address).await?;
@@ -524,13 +541,16 @@ impl MembersRun {
             };
             let peers: BTreeSet<Vec<u8>> =
                 rows.into_iter().filter_map(|row| row.into_iter().next().flatten()).collect();
-            let is_up: BTreeMap<_, bool> = (0..self.count())
+            let is_up: BTreeMap<_, bool> = self
+                .present()
                 .filter(|other| *other != node)
                 .map(|other| (self.site.native_address(other), looks.get(&(node, other)).is_some_and(Seen::is_usable)))
                 .collect();
             let events = self.events[node].borrow();
             self.outcome.events += events.count();
-            let wrong = judge_events(&events, &is_up, &peers);
+            let heard_all = events.connections.len() == registered[node];
+            let departed = Departed { addresses: &gone, heard_all };
+            let wrong = judge_events(&events, &is_up, &departed, &peers);
             self.outcome.violations.extend(wrong.into_iter().map(|what| format!("clients of node {node}: {what}")));
         }
         Ok(())

@@ -9,9 +9,11 @@ use sim::members::{SHAPE_COUNT, random};
 fn nodes_judge_who_is_up_by_the_truth() {
     let seeds = 2 * SHAPE_COUNT;
     let totals = random(SHAPE_COUNT, seeds, Duration::MAX, SHAPE_COUNT, Planted::default());
-    println!("{} troubles, {} events, marks {:?}", totals.troubles, totals.events, totals.marks);
+    let (troubles, departures) = (totals.troubles, totals.departures);
+    println!("{troubles} troubles, {departures} departures, {} events, marks {:?}", totals.events, totals.marks);
     println!("figure: down within {:?}, up again within {:?}", totals.down_at_most, totals.up_at_most);
     assert!(totals.failures.is_empty(), "{:#?}", totals.failures);
     assert_eq!((totals.seeds, totals.twice), (seeds, 2));
     assert!(totals.events > 0, "clients got no event: it shows nothing");
+    assert!(departures >= totals.seeds as usize, "a node leaves in each");
 }

@@ -195,6 +195,41 @@ fn a_node_is_added_while_there_is_no_table() {
 }
 
 #[test]
+fn nodes_are_removed_while_there_is_no_table_running_or_not() {
+    let local = Local::new("remove");
+    local.start_new("3").expect("its ports are free");
+    let mut first = local.connect(1);
+    first.query(KEYSPACE_OF_ONE).expect("all nodes are up");
+    first.query(TABLE).expect("all nodes are up");
+    for state in ["up", "down"] {
+        let said = local.refused(&["remove", "3"]);
+        let words = "node 3 cannot leave the ring: a node can leave only while the cluster has no table";
+        assert!(said.starts_with(words) && said.contains("lone.t"), "{state}: {said}");
+        if state == "up" {
+            local.done(&["kill", "3"]);
+        }
+    }
+    first.query("DROP TABLE lone.t").expect("a majority is up");
+    let said = local.done(&["remove", "3"]);
+    assert!(said.starts_with("node 3 has left the ring; its data stays in "), "{said}");
+    let said = local.done(&["remove", "2"]);
+    assert!(said.starts_with("node 2 has left the ring; its data stays in "), "{said}");
+    local.all_are("up", "UN", 1);
+    assert_eq!(local.refused(&["remove", "2"]), "node 2 has left the ring");
+    assert_eq!(local.refused(&["kill", "3"]), "node 3 has left the ring");
+    let last = "node 1 cannot leave the ring: no other normal nodes in the ring; decommission would be pointless";
+    assert_eq!(local.refused(&["remove", "1"]), last);
+    let said = local.done(&["add"]);
+    assert_eq!(said, format!("node 4 has joined the ring: {}\n", local.net.address(4)));
+    local.connect(4).query(TABLE).expect("both nodes are up");
+    local.done(&["stop"]);
+    assert!(local.refused(&["remove", "4"]).starts_with("node 4 is down, and so are all others; start another"));
+    local.done(&["start"]);
+    local.done(&["stop"]);
+    local.judge(3);
+}
+
+#[test]
 fn a_command_that_cannot_be_done_says_why_and_does_nothing() {
     let local = Local::new("refused");
     assert_eq!(local.refused(&["status"]), "there is no cluster in cluster; `helenus cluster start` makes one");

@@ -9,6 +9,7 @@ mod endpoints;
 mod events;
 mod founding;
 mod hostile;
+mod leaving;
 mod liveness;
 mod majority;
 mod meeting;

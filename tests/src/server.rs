@@ -367,6 +367,16 @@ impl Server {
         self.lines()
     }
 
+    /// Waits until the process ends by itself in order, with code 0, and gives all that it has said.
+    pub fn lines_after_end(mut self) -> Vec<String> {
+        let status = self.wait(STOP_TIME_MAX);
+        let said = self.lines().join("\n");
+        let status = status.unwrap_or_else(|| panic!("it does not end by itself:\n{said}"));
+        assert!(status.success(), "ended with {status}:\n{said}");
+        self.assert_no_complaints();
+        self.lines()
+    }
+
     /// Waits until the process ends by itself, with another code than 0, and gives all that it has said.
     pub fn lines_after_failure(mut self) -> Vec<String> {
         let status = self.wait(START_TIME_MAX);

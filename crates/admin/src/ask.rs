@@ -72,6 +72,18 @@ pub enum Question {
     Upgrade,
     /// Enable the features that all nodes know, of shard 0.
     FinalizeUpgrade,
+    /// Take this node out of the cluster, of shard 0. Answered before it ends.
+    Decommission {
+        /// Also where keyspaces have more replicas than nodes are left.
+        is_forced: bool,
+    },
+    /// Take another node out of the cluster, which is down; of shard 0.
+    RemoveNode {
+        /// Its host id, as operators write it.
+        host_id: String,
+        /// Also where keyspaces have more replicas than nodes are left.
+        is_forced: bool,
+    },
     /// How likely a request is traced from now on that does not ask for it.
     SetTraceProbability(f64),
     /// What compactions of all shards may write from now on, bytes a second; 0: no limit.

@@ -4,6 +4,7 @@ mod cache;
 mod compaction;
 mod console;
 mod cql;
+mod departures;
 mod gossip;
 mod health;
 mod life;
@@ -38,6 +39,7 @@ fn rest() -> Router<App> {
         .merge(life::routes())
         .merge(upgrade::routes())
         .merge(gossip::routes())
+        .merge(departures::routes())
         .merge(cache::routes())
         .merge(compaction::routes())
         .merge(snapshots::routes())

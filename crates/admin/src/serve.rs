@@ -1,7 +1,9 @@
 //! The admin thread: tokio on one thread, two ports, one router.
 
+use std::future::{Future, poll_fn};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,7 +17,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use runtime::Companion;
 use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, watch};
 
 use crate::ask::Questions;
 use crate::guard;
@@ -34,6 +36,9 @@ const HEAD_BYTES_MAX: usize = 16 << 10;
 const BODY_BYTES_MAX: u64 = 4 << 10;
 /// After an accept that failed: there are too many open files.
 const ACCEPT_REST: Duration = Duration::from_millis(100);
+
+/// For answers that are being written when the shards have ended: that of a decommission is the last of its node.
+const LAST_ANSWERS: Duration = Duration::from_secs(1);
 
 /// What the admin thread is made of.
 pub struct Parts {
@@ -68,13 +73,19 @@ async fn serve(parts: Parts) -> io::Result<()> {
     let app = App::new(questions.clone(), log_level, version);
     let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     let ports = [(bound.api, routes::api(&app).await), (bound.metrics, routes::metrics(&app))];
+    let (ending, end) = watch::channel(());
+    let mut accepting = Vec::new();
     for (bound, router) in ports {
         let Some((listener, address)) = bound else { continue };
         let listener = TcpListener::from_std(listener)?;
-        tokio::spawn(accept(listener, guarded(router, address), places.clone()));
+        accepting.push(tokio::spawn(accept(listener, guarded(router, address), places.clone(), end.clone())));
     }
-    // What is under way is dropped with the runtime: the shards that would answer are gone.
     questions.ended().await;
+    // Requests under way are refused by now, since no shard answers. What is not written in time is dropped with the runtime.
+    accepting.iter().for_each(tokio::task::JoinHandle::abort);
+    drop(ending);
+    let all = u32::try_from(CONNECTIONS_MAX).expect("a small number");
+    _ = tokio::time::timeout(LAST_ANSWERS, places.acquire_many(all)).await;
     Ok(())
 }
 
@@ -105,7 +116,7 @@ fn refusal(listening: IpAddr, request: &Request) -> Option<Problem> {
     guard::check(listening, request.method(), request.uri(), request.headers()).err()
 }
 
-async fn accept(listener: TcpListener, router: Router, places: Arc<Semaphore>) {
+async fn accept(listener: TcpListener, router: Router, places: Arc<Semaphore>, end: watch::Receiver<()>) {
     loop {
         let Ok(place) = places.clone().acquire_owned().await else { return };
         let stream = match listener.accept().await {
@@ -122,9 +133,21 @@ async fn accept(listener: TcpListener, router: Router, places: Arc<Semaphore>) {
             .header_read_timeout(HEAD_TIME_MAX)
             .max_buf_size(HEAD_BYTES_MAX)
             .serve_connection(TokioIo::new(stream), service);
+        let mut end = end.clone();
         tokio::spawn(async move {
+            let mut connection = pin!(connection);
+            let mut ended = pin!(end.changed());
+            let mut is_ending = false;
+            let result = poll_fn(|context| {
+                if !is_ending && ended.as_mut().poll(context).is_ready() {
+                    is_ending = true;
+                    // The answer under way is the last one.
+                    connection.as_mut().graceful_shutdown();
+                }
+                connection.as_mut().poll(context)
+            });
             // A client that breaks off, or sends what is no HTTP, is its own affair.
-            if let Err(error) = connection.await {
+            if let Err(error) = result.await {
                 tracing::debug!(%error, "admin connection failed");
             }
             drop(place);

@@ -9,6 +9,8 @@ use serde::de::DeserializeOwned;
 
 /// A node that takes longer is not ready, or paused.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(5);
+/// A node answers within two minutes that it, or another one, has left, or is leaving still.
+const REMOVAL_TIME_MAX: Duration = Duration::from_secs(180);
 /// A node with ten thousands of tables answers with less.
 const BODY_BYTES_MAX: u64 = 64 << 20;
 
@@ -23,6 +25,19 @@ pub(crate) struct Api {
 pub(crate) struct View {
     pub(crate) live: BTreeSet<IpAddr>,
     pub(crate) down: BTreeSet<IpAddr>,
+}
+
+/// The host id of an address.
+#[derive(Debug, Deserialize)]
+struct Identity {
+    key: IpAddr,
+    value: String,
+}
+
+/// A refusal.
+#[derive(Debug, Deserialize)]
+struct Refusal {
+    message: String,
 }
 
 /// A table in the list of all tables.
@@ -67,6 +82,30 @@ impl Api {
     pub(crate) fn view(&self, node: SocketAddr) -> Result<View, String> {
         let (live, down) = (self.get(node, "/gossiper/endpoint/live")?, self.get(node, "/gossiper/endpoint/down")?);
         Ok(View { live, down })
+    }
+
+    /// The host id of the node at an address, if the node that is asked knows one.
+    pub(crate) fn host_id(&self, node: SocketAddr, of: IpAddr) -> Result<Option<String>, String> {
+        let known: Vec<Identity> = self.get(node, "/storage_service/host_id")?;
+        Ok(known.into_iter().find(|identity| identity.key == of).map(|identity| identity.value))
+    }
+
+    /// Has a node leave, by itself or by another one, and waits until the ring has let it go. Fails with the node's own sentence.
+    pub(crate) fn leave(&self, node: SocketAddr, path: &str) -> Result<(), String> {
+        let call = || -> Result<(u16, String), ureq::Error> {
+            let request = self.agent.post(format!("http://{node}{path}")).config();
+            let request = request.timeout_global(Some(REMOVAL_TIME_MAX)).http_status_as_error(false).build();
+            let mut response = request.send_empty()?;
+            let body = response.body_mut().with_config().limit(BODY_BYTES_MAX).lossy_utf8(true).read_to_string()?;
+            Ok((response.status().as_u16(), body))
+        };
+        match call().map_err(|error| error.to_string())? {
+            (200, _) => Ok(()),
+            (status, body) => {
+                let refusal = serde_json::from_str(&body);
+                Err(refusal.map_or_else(|_| format!("HTTP status {status}"), |refusal: Refusal| refusal.message))
+            }
+        }
     }
 
     /// The first table of a user's keyspace, if there is one.

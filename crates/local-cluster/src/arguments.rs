@@ -28,6 +28,8 @@ pub enum Command {
     Status,
     /// Add a node; the cluster must not have tables
     Add,
+    /// Remove a node from the ring: decommissioned if it runs, else by another node; the cluster must not have tables
+    Remove(RemoveArguments),
     /// Kill nodes (SIGKILL); `start` starts them again
     Kill(Nodes),
     /// Pause the processes of nodes (SIGSTOP)
@@ -42,6 +44,17 @@ pub struct Nodes {
     /// Numbers of nodes, from 1
     #[arg(required = true, value_name = "NODE")]
     pub numbers: Vec<u8>,
+}
+
+/// A node that is to leave the ring.
+#[derive(Debug, Args)]
+pub struct RemoveArguments {
+    /// Number of the node
+    #[arg(value_name = "NODE")]
+    pub number: u8,
+    /// Remove it also where a keyspace has more replicas than nodes are left
+    #[arg(long)]
+    pub force: bool,
 }
 
 /// Flags of `helenus cluster start`. Those of a new cluster cannot change later, except --smp and --memory.

@@ -12,7 +12,7 @@ use crate::process::Process;
 use crate::table;
 
 /// A node answers the requests in flight and syncs its log.
-const END_TIME_MAX: Duration = Duration::from_secs(60);
+pub(crate) const END_TIME_MAX: Duration = Duration::from_secs(60);
 
 /// Stops all nodes that run: all get SIGTERM, then the end of each is awaited. One that cannot be stopped does not keep the others from it.
 pub(crate) fn stop(folder: &Folder) -> Result<String, LocalClusterError> {
@@ -85,14 +85,23 @@ fn each(
     let (_lock, layout) = folder.lock_existing()?;
     let mut processes = Vec::new();
     for &number in numbers {
-        if !layout.numbers().any(|existing| existing == number) {
-            let (count, dir) = (layout.count(), folder.shown().to_owned());
-            return Err(LocalClusterError::NoNode { number, count, dir });
-        }
+        check(folder, &layout, number)?;
         let down = || LocalClusterError::State { number, state: "down", hint: String::new() };
         processes.push((number, Process::find(folder, number)?.ok_or_else(down)?));
     }
     processes.iter().map(|(number, process)| work(*number, process)).collect()
+}
+
+/// Fails if the cluster has no node of this number.
+pub(crate) fn check(folder: &Folder, layout: &Layout, number: u8) -> Result<(), LocalClusterError> {
+    if layout.has_left(number) {
+        return Err(LocalClusterError::Left { number });
+    }
+    if !layout.numbers().any(|existing| existing == number) {
+        let (count, dir) = (layout.last(), folder.shown().to_owned());
+        return Err(LocalClusterError::NoNode { number, count, dir });
+    }
+    Ok(())
 }
 
 /// A table of all nodes: their processes, and their states in the ring as one of them sees it.

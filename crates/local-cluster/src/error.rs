@@ -86,6 +86,20 @@ pub enum LocalClusterError {
         /// The folder.
         dir: PathBuf,
     },
+    /// The node was removed.
+    #[error("node {number} has left the ring")]
+    Left {
+        /// The node.
+        number: u8,
+    },
+    /// The ring does not let the node go.
+    #[error("node {number} cannot leave the ring: {reason}")]
+    Stays {
+        /// The node.
+        number: u8,
+        /// The sentence of the node that was asked.
+        reason: String,
+    },
     /// The cluster has as many nodes as it may have.
     #[error("the cluster has {count} nodes already, the most there may be")]
     Full {

@@ -1,5 +1,6 @@
 //! The cluster as a value: its addresses, its ports, and the command line of each node. It is kept as JSON in the folder.
 
+use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 
@@ -34,7 +35,11 @@ pub(crate) struct Layout {
     memory: String,
     /// The first nodes are seeds.
     seeds: u8,
+    /// The highest number that a node had.
     nodes: u8,
+    /// Nodes that have left the ring. Their numbers are not used again.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    removed: BTreeSet<u8>,
 }
 
 impl Layout {
@@ -51,6 +56,7 @@ impl Layout {
             memory: arguments.memory.clone().unwrap_or_else(|| "256M".to_owned()),
             seeds: nodes.min(SEEDS_MAX),
             nodes,
+            removed: BTreeSet::new(),
         };
         layout.check().map_err(|(flag, reason)| LocalClusterError::Flag { flag, reason })?;
         Ok(layout)
@@ -66,7 +72,7 @@ impl Layout {
         };
         let number = |given: Option<u16>| given.map(|number| number.to_string());
         let more = "; `helenus cluster add` adds a node";
-        contradicts("--nodes", arguments.nodes.map(|count| count.to_string()), self.nodes.to_string(), more)?;
+        contradicts("--nodes", arguments.nodes.map(|count| count.to_string()), self.count().to_string(), more)?;
         contradicts("--prefix", arguments.prefix.clone(), self.prefix.clone(), "")?;
         contradicts("--port", number(arguments.port), self.port.to_string(), "")?;
         contradicts("--storage-port", number(arguments.storage_port), self.storage_port.to_string(), "")?;
@@ -98,6 +104,9 @@ impl Layout {
         if !(1..=NODES_MAX).contains(&self.nodes) || !(1..=self.nodes).contains(&self.seeds) {
             return Err(("--nodes", format!("{} nodes with {} seeds are no cluster", self.nodes, self.seeds)));
         }
+        if self.numbers().next().is_none() {
+            return Err(("--nodes", "all nodes have left the ring".to_owned()));
+        }
         match format!("{}.1", self.prefix).parse::<Ipv4Addr>() {
             Ok(address) if address.is_loopback() => {}
             _ => {
@@ -114,14 +123,44 @@ impl Layout {
         }
     }
 
-    /// Number of nodes.
-    pub(crate) fn count(&self) -> u8 {
+    /// Count of nodes.
+    pub(crate) fn count(&self) -> usize {
+        self.numbers().count()
+    }
+
+    /// The highest number that a node had.
+    pub(crate) fn last(&self) -> u8 {
         self.nodes
     }
 
-    /// The numbers of all nodes.
+    /// The numbers of all nodes, ascending.
     pub(crate) fn numbers(&self) -> impl Iterator<Item = u8> + use<> {
-        1..=self.nodes
+        let removed = self.removed.clone();
+        (1..=self.nodes).filter(move |number| !removed.contains(number))
+    }
+
+    /// The number of the first node.
+    pub(crate) fn first(&self) -> u8 {
+        self.numbers().next().expect("a cluster has a node")
+    }
+
+    /// True if the node has left the ring.
+    pub(crate) fn has_left(&self, number: u8) -> bool {
+        self.removed.contains(&number)
+    }
+
+    /// The cluster without a node that has left the ring.
+    pub(crate) fn without(&self, number: u8) -> Layout {
+        let removed: BTreeSet<u8> = self.removed.iter().copied().chain([number]).collect();
+        let layout = Layout { removed, ..self.clone() };
+        assert!(layout.numbers().next().is_some(), "the last node does not leave");
+        layout
+    }
+
+    /// The nodes that all others ask for the cluster: of the first ones those that are there, or else the first that is.
+    fn seeds(&self) -> Vec<u8> {
+        let seeds: Vec<u8> = self.numbers().take_while(|number| *number <= self.seeds).collect();
+        if seeds.is_empty() { vec![self.first()] } else { seeds }
     }
 
     /// One more node.
@@ -166,7 +205,7 @@ impl Layout {
     /// The arguments of a node's process. Paths are absolute.
     pub(crate) fn arguments(&self, number: u8, data: &Path, secret: &Path) -> Vec<std::ffi::OsString> {
         let address = self.address(number).to_string();
-        let seeds: Vec<String> = (1..=self.seeds).map(|seed| self.address(seed).to_string()).collect();
+        let seeds: Vec<String> = self.seeds().into_iter().map(|seed| self.address(seed).to_string()).collect();
         let flags = [
             ("--listen", address.clone()),
             ("--port", self.port.to_string()),
@@ -239,5 +278,19 @@ mod tests {
         assert_eq!(layout.without_last().count(), 1);
         layout.nodes = NODES_MAX;
         assert!(layout.add().is_err());
+    }
+
+    #[test]
+    fn a_node_that_has_left_is_no_seed_and_its_number_is_not_used_again() {
+        let mut layout = Layout::new(&StartArguments::default()).expect("defaults fit").without(1).without(3);
+        assert_eq!((layout.numbers().collect::<Vec<_>>(), layout.count(), layout.first()), (vec![2], 1, 2));
+        assert!(layout.has_left(3) && !layout.has_left(2));
+        assert_eq!(layout.seeds(), [2]);
+        assert_eq!(layout.add().expect("there is room"), 4);
+        assert_eq!(Layout::parse(&layout.text()), Ok(layout.clone()));
+        layout = layout.without(2);
+        assert_eq!(layout.seeds(), [4], "some node is asked");
+        let none = layout.text().replace("\"nodes\": 4", "\"nodes\": 3");
+        assert_eq!(Layout::parse(&none), Err("all nodes have left the ring".to_owned()));
     }
 }

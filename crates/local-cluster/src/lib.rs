@@ -4,7 +4,7 @@
 //! after the command has ended; the next command finds them by their pid files and sends no signal to a process that is not the one that was started ([`process`]).
 //! Readiness and tables are asked of the nodes' admin API ([`api`]). Nothing here knows the server's insides: a node is a command line, an address and HTTP.
 //!
-//! Not done here: nodes on several machines, configuration files, removal of a node from the ring.
+//! Not done here: nodes on several machines, configuration files.
 
 #![allow(
     clippy::disallowed_methods,
@@ -21,13 +21,14 @@ mod layout;
 mod ownership;
 mod pidfd;
 mod process;
+mod remove;
 mod start;
 mod system;
 mod table;
 
 use std::io::Write;
 
-pub use arguments::{Arguments, Command, StartArguments};
+pub use arguments::{Arguments, Command, RemoveArguments, StartArguments};
 pub use error::LocalClusterError;
 
 use folder::Folder;
@@ -38,6 +39,7 @@ pub fn run(arguments: &Arguments) -> Result<(), LocalClusterError> {
     let text = match &arguments.command {
         Command::Start(start) => start::start(&folder, start)?,
         Command::Add => start::add(&folder)?,
+        Command::Remove(arguments) => remove::remove(&folder, arguments)?,
         Command::Status => commands::status(&folder)?,
         Command::Stop => commands::stop(&folder)?,
         Command::Kill(nodes) => commands::kill(&folder, &nodes.numbers)?,

@@ -85,7 +85,7 @@ pub(crate) fn add(folder: &Folder) -> Result<String, LocalClusterError> {
 fn refuse_tables(folder: &Folder, layout: &Layout) -> Result<(), LocalClusterError> {
     let api = Api::new();
     let hint = format!("; start the cluster first: `helenus cluster start{}`", folder.option());
-    let mut outcome = Err(LocalClusterError::State { number: 1, state: "down", hint });
+    let mut outcome = Err(LocalClusterError::State { number: layout.first(), state: "down", hint });
     for number in layout.numbers() {
         if Process::find(folder, number)?.is_none() {
             continue;
@@ -183,14 +183,14 @@ fn not_whole(
     Ok(None)
 }
 
-fn paused(folder: &Folder, number: u8) -> LocalClusterError {
+pub(crate) fn paused(folder: &Folder, number: u8) -> LocalClusterError {
     let hint = format!("; resume it first: `helenus cluster resume {number}{}`", folder.option());
     LocalClusterError::State { number, state: "paused", hint }
 }
 
 /// The ways to use the cluster.
 fn welcome(folder: &Folder, layout: &Layout) -> String {
-    let (first, api, option) = (layout.native(1), layout.api(1), folder.option());
+    let (first, api, option) = (layout.native(layout.first()), layout.api(layout.first()), folder.option());
     let addresses: Vec<String> = layout.numbers().map(|number| layout.address(number).to_string()).collect();
     let count = match layout.count() {
         1 => "1 node is up".to_owned(),

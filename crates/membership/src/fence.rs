@@ -72,7 +72,7 @@ pub fn judge(registry: &Registry, greeting: &Greeting) -> Result<Standing, Refus
 /// [`judge`], with a bug that was planted on purpose.
 pub fn judge_planted(registry: &Registry, greeting: &Greeting, planted: Planted) -> Result<Standing, Refusal> {
     let Greeting { host_id, boot, internode } = *greeting;
-    if registry.has_left(host_id) {
+    if registry.has_left(host_id) && !planted.is(Bug::RemovedLetIn) {
         return Err(Refusal::Removed { host_id });
     }
     if let Some(node) = registry.node(host_id) {

@@ -6,7 +6,8 @@
 //! - [`Liveness`]: which of the others are up, by what they answer;
 //! - [`Search`]: the decision of a node without a group to found one, to join one, or to wait;
 //! - [`may_recover`]: the decision to begin a group again whose majority is lost;
-//! - [`plan`]: a request of a node or an operator, as changes of the registry or a refusal.
+//! - [`plan`]: a request of a node or an operator, as changes of the registry or a refusal;
+//! - [`plan_leave`]: the same of a request that a node leaves, with the conditions that hold for it.
 //!
 //! All of them do no I/O. Tables and invariants: `docs/internals/membership.md`.
 
@@ -17,6 +18,7 @@ mod domain;
 mod fence;
 mod founding;
 mod heard;
+mod leave;
 mod liveness;
 mod plan;
 mod recovery;
@@ -29,6 +31,7 @@ pub use domain::TopologyDomain;
 pub use fence::{Greeting, Refusal, Standing, judge, judge_planted};
 pub use founding::{Decision, Introduction, JoinAnswer, Search};
 pub use heard::{Finding, Heard};
+pub use leave::{Conditions, Departure, Leave, LeaveError, plan_leave};
 pub use liveness::{Crossing, Liveness, Offset, PhiThreshold, Pong, ROUND, Report, Verdict};
 pub use plan::{PlanError, plan};
 pub use recovery::{LogEnd, RecoveryError, may_recover};

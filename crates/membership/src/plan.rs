@@ -1,6 +1,7 @@
 //! The plan of a request: the changes that carry it out, on the state that they will be applied to, or why it cannot be.
 //!
-//! A plan knows the registry alone. Conditions on tables, on data to be copied and on liveness are its caller's.
+//! A plan knows the registry alone. Conditions on tables, on data to be copied and on liveness are its caller's; those of a node that is to leave are
+//! in [`crate::leave`].
 
 use topology::nodes::{
     Features, NAME_BYTES_MAX, NODES_MAX, NodeChange, NodeState, RegisteredNode, Registry, TOKENS_MAX,
@@ -81,9 +82,15 @@ pub enum PlanError {
         /// The features that it does not know.
         names: String,
     },
-    /// The last node cannot leave.
-    #[error("host {host_id} is the only node of the cluster and cannot be removed")]
-    LastNode {
+    /// A node that leaves is not noted as regressed: its data is given up anyway.
+    #[error("host {host_id} is leaving the cluster")]
+    Leaves {
+        /// The host id.
+        host_id: HostId,
+    },
+    /// A node is removed when it is in state Leaving, which is when its vote is gone.
+    #[error("host {host_id} is not leaving the cluster and cannot be removed yet")]
+    NotLeaving {
         /// The host id.
         host_id: HostId,
     },
@@ -149,10 +156,16 @@ fn set_state(registry: &Registry, host_id: HostId, to: NodeState) -> Result<Vec<
     if node.state == to {
         return Ok(Vec::new());
     }
+    if node.state == NodeState::Leaving && to == NodeState::Regressed {
+        return Err(PlanError::Leaves { host_id });
+    }
     let mut regressed = registry.nodes().filter(|(_, node)| node.state == NodeState::Regressed);
     match (to, regressed.next()) {
         (NodeState::Regressed, Some((other, _))) => Err(PlanError::AnotherRegressed { other }),
-        (NodeState::Regressed, None) | (NodeState::Normal, _) => Ok(vec![NodeChange::SetState(host_id, to)]),
+        (NodeState::Regressed, None) | (NodeState::Normal | NodeState::Leaving, _) => {
+            assert!(node.state.may_become(to), "a plan is a transition that exists");
+            Ok(vec![NodeChange::SetState(host_id, to)])
+        }
     }
 }
 
@@ -160,10 +173,10 @@ fn remove(registry: &Registry, host_id: HostId) -> Result<Vec<NodeChange>, PlanE
     if registry.has_left(host_id) {
         return Ok(Vec::new());
     }
-    registry.node(host_id).ok_or(PlanError::UnknownHost { host_id })?;
-    match registry.nodes().len() {
-        1 => Err(PlanError::LastNode { host_id }),
-        _ => Ok(vec![NodeChange::Remove(host_id)]),
+    let node = registry.node(host_id).ok_or(PlanError::UnknownHost { host_id })?;
+    match node.state {
+        NodeState::Leaving => Ok(vec![NodeChange::Remove(host_id)]),
+        NodeState::Normal | NodeState::Regressed => Err(PlanError::NotLeaving { host_id }),
     }
 }
 

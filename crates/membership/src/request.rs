@@ -15,7 +15,7 @@ pub enum Request {
     Register(Registration),
     /// The node's state is to become another.
     SetState(HostId, NodeState),
-    /// The node is to leave.
+    /// The node is in state Leaving and votes no more: it is to be gone. Asked for by the leader alone.
     Remove(HostId),
     /// The upgrade is over: features that all nodes know may be used.
     Finalize,

@@ -40,7 +40,7 @@ fn domains() -> Domains {
 struct Nodes;
 
 impl Planner for Nodes {
-    fn plan(&self, state: &ClusterState, intention: &[u8]) -> Plan {
+    fn plan(&self, state: &ClusterState, _: &Configuration, intention: &[u8]) -> Plan {
         let request = Request::decode(intention).expect("the model sends requests");
         match plan(state.of::<TopologyDomain>(), &request) {
             Ok(changes) if changes.is_empty() => Plan::Refused(Vec::new()),

@@ -27,7 +27,7 @@ pub use ids::{GroupId, ProposalId, host_id, node_id};
 pub use member::{Member, MemberOptions, Plan, Planner, Work};
 pub use message::{Answer, GroupMessage, Reply, Request};
 pub use proposal::{PROPOSALS_REMEMBERED, Proposal};
-pub use raft::{Index, NodeId, Term};
+pub use raft::{Configuration, Index, NodeId, Term};
 pub use record::{GroupRecord, Snapshot};
 pub use state::{Effect, GroupState, Remembered};
 pub use transfer::{Arrived, GroupWire, TooLong};

@@ -67,6 +67,32 @@ pub(crate) struct GetEndpoints {
     pub(crate) key: String,
 }
 
+/// `decommission`
+#[derive(Debug, Args)]
+pub(crate) struct Decommission {
+    /// Leave also where a keyspace has more replicas than nodes are left
+    #[arg(short = 'f', long)]
+    pub(crate) force: bool,
+}
+
+/// `removenode`
+#[derive(Debug, Args)]
+pub(crate) struct RemoveNode {
+    /// Host id of the node; or `status`: print the nodes that are leaving
+    #[arg(value_name = "ID | status")]
+    pub(crate) node: String,
+    /// Remove also where a keyspace has more replicas than nodes are left
+    #[arg(short = 'f', long)]
+    pub(crate) force: bool,
+}
+
+/// `assassinate`
+#[derive(Debug, Args)]
+pub(crate) struct Assassinate {
+    /// Address of the node
+    pub(crate) address: std::net::IpAddr,
+}
+
 /// `cms`
 #[derive(Debug, Args)]
 pub(crate) struct Cms {
@@ -127,6 +153,13 @@ pub(crate) enum Command {
     /// Print the nodes that have a copy of a partition
     #[command(name = "getendpoints")]
     GetEndpoints(GetEndpoints),
+    /// Take the node out of the cluster; its process ends then
+    Decommission(Decommission),
+    /// Take a node that is down out of the cluster
+    #[command(name = "removenode")]
+    RemoveNode(RemoveNode),
+    /// Take a node that is down out of the cluster, by its address; the same as removenode --force
+    Assassinate(Assassinate),
     /// Print the metadata group: its voters, leader and epoch
     Cms(Cms),
     /// Print or finalize the upgrade of a cluster to a newer release

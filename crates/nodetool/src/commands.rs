@@ -5,6 +5,7 @@ mod cms;
 mod compaction;
 mod compactionhistory;
 mod compactionstats;
+mod departures;
 mod describecluster;
 mod failuredetector;
 mod getendpoints;
@@ -39,6 +40,9 @@ pub(crate) fn run(command: &Command, node: &mut dyn Surroundings) -> Result<Answ
         Command::GossipInfo => gossipinfo::run(node),
         Command::FailureDetector => failuredetector::run(node),
         Command::GetEndpoints(arguments) => getendpoints::run(arguments, node),
+        Command::Decommission(arguments) => departures::decommission(arguments, node),
+        Command::RemoveNode(arguments) => departures::remove(arguments, node),
+        Command::Assassinate(arguments) => departures::assassinate(arguments, node),
         Command::Cms(arguments) => cms::run(arguments, node),
         Command::Upgrade(arguments) => upgrade::run(arguments, node),
         Command::Version(arguments) => version::run(arguments, node),

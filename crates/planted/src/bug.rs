@@ -194,6 +194,8 @@ bugs! {
         "A node without a group does not take note of those that ask it before it founds one.";
     OldDiskLetIn, "old-disk-let-in", Membership, "fence::tests::a_lower_boot_and_the_same_boot_with_another_word_are_an_old_disk",
         "A node whose boot is below the registered one is accepted.";
+    RemovedLetIn, "removed-let-in", Membership, "fence::tests::a_removed_host_id_is_refused_whatever_else_it_says",
+        "A host id that was removed from the cluster is judged as if it never had been of it.";
     PositionsNotPersisted, "positions-not-persisted", Simulation, "all-peers-restart",
         "A node does not keep on disk what the others have reported of their disks.";
     RecoveryFromTheShorter, "recovery-from-the-shorter", Membership, "recovery::tests::only_the_latest_log_recovers",

@@ -38,7 +38,7 @@ pub use event::{Event, NodeEvent};
 pub use guardrails::{ConsistencyLevels, Guardrails, Listed, Threshold, ThresholdUnit};
 pub use hand_over::HandedBack;
 pub use node::NodeInfo;
-pub use nodes::{MEMBERSHIP, nodes_of_ring};
+pub use nodes::{LEAVE, MEMBERSHIP, nodes_of_ring};
 pub use outcome::{Outcome, refuse_text};
 pub use parts::{EngineOptions, EngineParts, EngineSeats, GroupLinks, engine_seats};
 pub use session::Session;

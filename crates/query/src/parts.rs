@@ -12,8 +12,8 @@ use metadata::MetadataParts;
 use metadata::group::{GroupMessage, Index, NodeId};
 use runtime::{MeshSeat, Runtime};
 use schema::Schema;
-use topology::Ring;
 use topology::nodes::Registry;
+use topology::{HostId, Ring};
 
 use crate::control::{ControlReply, ControlRequest};
 use crate::hand_over::{HandedBack, HandedOver};
@@ -72,6 +72,9 @@ pub trait GroupLinks {
 
     /// Follows the nodes of the cluster, as they are from an epoch on.
     fn follow(&self, epoch: Index, registry: &Registry);
+
+    /// True if the node is up, as this one judges; of this one too.
+    fn is_up(&self, host_id: HostId) -> bool;
 }
 
 /// All that [`crate::Engine::new`] needs.

@@ -17,4 +17,4 @@ pub use aligned_buf::AlignedBuf;
 pub use log_histogram::{LogHistogram, upper_bounds};
 pub use prefetch::prefetch;
 pub use reader::{ReadError, Reader};
-pub use uuid::write_uuid;
+pub use uuid::{parse_uuid, write_uuid};

@@ -53,9 +53,22 @@ pub fn clock_is_wrong(seen: &Seen, truth_micros: i64) -> bool {
     (offset - truth_micros).abs() > 3 * error + TOLERANCE_MICROS
 }
 
+/// Nodes that have left.
+pub struct Departed<'a> {
+    /// Their addresses for clients.
+    pub addresses: &'a BTreeSet<SocketAddr>,
+    /// The last connection of the clients was there before the first of them left.
+    pub heard_all: bool,
+}
+
 /// Judges the events of one node's clients: `is_up` are the other nodes at the end, by their addresses for clients, and `peers` the addresses in
 /// `system.peers`.
-pub fn judge_events(events: &NodeEvents, is_up: &BTreeMap<SocketAddr, bool>, peers: &BTreeSet<Vec<u8>>) -> Vec<String> {
+pub fn judge_events(
+    events: &NodeEvents,
+    is_up: &BTreeMap<SocketAddr, bool>,
+    departed: &Departed<'_>,
+    peers: &BTreeSet<Vec<u8>>,
+) -> Vec<String> {
     let mut wrong = Vec::new();
     let bytes = |address: &SocketAddr| match address.ip() {
         IpAddr::V4(ip) => ip.octets().to_vec(),
@@ -66,7 +79,8 @@ pub fn judge_events(events: &NodeEvents, is_up: &BTreeMap<SocketAddr, bool>, pee
         wrong.push(format!("system.peers has {peers:?}, not {others:?}"));
     }
     for (number, connection) in events.connections.iter().enumerate() {
-        let mut last: BTreeMap<SocketAddr, bool> = BTreeMap::new();
+        let is_last = number + 1 == events.connections.len();
+        let (mut last, mut removed) = (BTreeMap::<SocketAddr, bool>::new(), BTreeSet::new());
         for event in connection {
             match event {
                 Event::Status { change, address } => {
@@ -74,18 +88,30 @@ pub fn judge_events(events: &NodeEvents, is_up: &BTreeMap<SocketAddr, bool>, pee
                     if last.insert(*address, is_up) == Some(is_up) {
                         wrong.push(format!("connection {number} got {event:?} twice in a row"));
                     }
-                    if !others.contains(&bytes(address)) {
+                    if removed.contains(address) {
+                        wrong.push(format!("connection {number} got {event:?} of a node that is removed"));
+                    }
+                    if !others.contains(&bytes(address)) && !departed.addresses.contains(address) {
                         wrong.push(format!("connection {number} got {event:?} of no other node"));
                     }
                 }
-                // No node joins or leaves.
-                Event::Topology { change: TopologyChange::NewNode | TopologyChange::RemovedNode, .. } => {
-                    wrong.push(format!("connection {number} got {event:?}, and none joined or left"));
+                Event::Topology { change: TopologyChange::RemovedNode, address } => {
+                    last.remove(address);
+                    if !departed.addresses.contains(address) || !removed.insert(*address) {
+                        wrong.push(format!("connection {number} got {event:?}, and none left, or twice"));
+                    }
+                }
+                // No node joins.
+                Event::Topology { change: TopologyChange::NewNode, .. } => {
+                    wrong.push(format!("connection {number} got {event:?}, and none joined"));
                 }
                 Event::Schema(_) => wrong.push(format!("connection {number} got {event:?}, which it did not ask for")),
             }
         }
-        if number + 1 == events.connections.len() {
+        if is_last && departed.heard_all && removed != *departed.addresses {
+            wrong.push(format!("connection {number} heard of removals {removed:?}, not of {:?}", departed.addresses));
+        }
+        if is_last {
             for (address, said) in last {
                 if is_up.get(&address) != Some(&said) {
                     wrong.push(format!("the last event of {address} says up: {said}, and the judgement is another"));
@@ -110,9 +136,30 @@ mod tests {
     }
 
     fn judged(connections: &[&[Event]]) -> Vec<String> {
+        judged_with(connections, &BTreeSet::new())
+    }
+
+    fn judged_with(connections: &[&[Event]], gone: &BTreeSet<SocketAddr>) -> Vec<String> {
         let events = NodeEvents { connections: connections.iter().map(|events| events.to_vec()).collect() };
         let is_up = [(address(2), true), (address(3), false)].into();
-        judge_events(&events, &is_up, &[vec![10, 1, 0, 2], vec![10, 1, 0, 3]].into())
+        let departed = Departed { addresses: gone, heard_all: true };
+        judge_events(&events, &is_up, &departed, &[vec![10, 1, 0, 2], vec![10, 1, 0, 3]].into())
+    }
+
+    #[test]
+    fn a_node_that_leaves_is_removed_once_and_is_not_heard_of_again() {
+        let gone = BTreeSet::from([address(4)]);
+        let removed = |number| Event::Topology { change: TopologyChange::RemovedNode, address: address(number) };
+        assert_eq!(judged_with(&[&[status(4, false), removed(4)]], &gone), Vec::<String>::new());
+        for (events, words) in [
+            (vec![], "heard of removals {}"),
+            (vec![removed(4), removed(4)], "or twice"),
+            (vec![removed(4), removed(3)], "none left"),
+            (vec![removed(4), status(4, false)], "of a node that is removed"),
+        ] {
+            let wrong = judged_with(&[&events], &gone);
+            assert!(wrong.iter().any(|what| what.contains(words)), "{words}: {wrong:?}");
+        }
     }
 
     #[test]

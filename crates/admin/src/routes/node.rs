@@ -38,7 +38,7 @@ pub(super) fn routes() -> Router<App> {
         .route("/gossiper/endpoint/down", of_node(|node| endpoints(node, false)))
         .route("/gossiper/endpoint/down/", of_node(|node| endpoints(node, false)))
         .route("/storage_service/nodes/joining", get(nobody))
-        .route("/storage_service/nodes/leaving", get(nobody))
+        .route("/storage_service/nodes/leaving", of_node(leaving))
         .route("/storage_service/nodes/moving", get(nobody))
         .route("/storage_service/load", get(load))
         .route("/storage_service/load_map", get(load_map))
@@ -168,7 +168,11 @@ fn endpoints(node: &NodeFacts, is_up: bool) -> Value {
     node.ring.iter().filter(|node| node.is_up == is_up).map(endpoint).collect::<Vec<_>>().into()
 }
 
-/// A ring is fixed by hand yet: nobody is on the way in or out.
+fn leaving(node: &NodeFacts) -> Value {
+    node.ring.iter().filter(|node| node.is_leaving).map(endpoint).collect::<Vec<_>>().into()
+}
+
+/// A node joins by one change of the cluster's state, and none moves.
 async fn nobody() -> Reply {
     Ok(Json(json!([])))
 }
@@ -205,7 +209,11 @@ fn replications(node: &NodeFacts) -> Value {
 }
 
 async fn operation_mode(State(app): State<App>) -> Reply {
-    Ok(Json(Value::from(mode(&app))))
+    let mode = match mode(&app) {
+        "NORMAL" if app.node().await?.local().is_leaving => "LEAVING",
+        mode => mode,
+    };
+    Ok(Json(Value::from(mode)))
 }
 
 /// What the node is about to do, in Cassandra's words.
@@ -330,6 +338,7 @@ mod tests {
             tokens: tokens.to_vec(),
             is_local: true,
             is_up: true,
+            is_leaving: false,
             life: None,
         }
     }

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use cluster::paxos::with_state_table;
 use internode::Boot;
-use membership::{PlanError, TopologyDomain};
+use membership::{PlanError, Refusal, TopologyDomain};
 use metadata::{ClusterState, Domains, FoundLog, LogState, MetadataLog, MetadataParts, Opened, Start, Started, Way};
 use planted::Bug;
 use query::{NodeInfo, SchemaDomain, TruncationsDomain, nodes_of_ring, pending_truncations, truncations_of};
@@ -146,7 +146,7 @@ impl BootSequence {
         first(async { Some(work.await) }, signalled).await
     }
 
-    /// Waits until the node is to end: by a signal, or since its cluster does not accept it.
+    /// Waits until the node is to end: by a signal, since its cluster does not accept it, or since it was decommissioned.
     async fn ended(&self, cluster: Option<&Cluster>) -> Result<(), NodeError> {
         let signalled = async {
             let signal = self.runtime.termination().await;
@@ -155,7 +155,7 @@ impl BootSequence {
         };
         match cluster {
             None => signalled.await,
-            Some(cluster) => first(signalled, async { Err(cluster.failed().await) }).await,
+            Some(cluster) => first(signalled, cluster.ended()).await,
         }
     }
 
@@ -297,6 +297,9 @@ impl BootSequence {
         let draw = || u128::from(self.runtime.random_u64());
         let registry = opened.state.cluster.of::<TopologyDomain>();
         let has_others = registry.nodes().any(|(id, _)| id != host_id);
+        if registry.has_left(host_id) {
+            return Err(NodeError::Cluster { sentence: Refusal::Removed { host_id }.to_string() });
+        }
         let start = Start::new(host_id, boot.number, draw() << 64 | draw()).planted(planted).among_others(has_others);
         let entering = self.enter_cluster(&opened, (host_id, boot), start.group);
         let Some((node, way)) = self.unless_terminated(entering).await.transpose()? else { return Ok(None) };

@@ -3,14 +3,16 @@
 //! The decisions are made elsewhere: to found, join or wait by [`membership::Search`], who may be talked to by [`membership::judge`], the voters by
 //! [`topology::voters`], and the order of changes by the group's member, whose driver is the engine's. Here is what carries them out: the port for other
 //! nodes and its verbs (`answers.rs`), the search (`search.rs`), recovery (`recover.rs`), the addresses of nodes that move (`contact.rs`, `moved.rs`),
-//! disks that are older than they were (`disks.rs`), liveness (`alive.rs`, `vital.rs`), the operators' view (`facts.rs`), the events of nodes for clients (`announced.rs`), and what is done at intervals (`upkeep.rs`).
+//! disks that are older than they were (`disks.rs`), liveness (`alive.rs`, `vital.rs`), departures (`leaving.rs`, `departures.rs`), the operators' view (`facts.rs`), the events of nodes for clients (`announced.rs`), and what is done at intervals (`upkeep.rs`).
 
 mod alive;
 mod announced;
 mod answers;
 mod contact;
+pub(super) mod departures;
 mod disks;
 mod facts;
+mod leaving;
 mod moved;
 mod recover;
 mod search;
@@ -41,6 +43,8 @@ use topology::nodes::{self, NodeState, RegisteredNode, Registry};
 
 use self::announced::Announced;
 use self::disks::Disks;
+use self::leaving::Leaving;
+pub(super) use self::leaving::LeavingError;
 use self::moved::Moved;
 use self::vital::Vital;
 use super::NodeError;
@@ -50,6 +54,8 @@ use crate::config::{ClusterConfig, Config, Tokens};
 const HAND_OVER: Duration = Duration::from_millis(500);
 /// The same where the cluster has refused.
 const AGAIN_REFUSED: Duration = Duration::from_secs(60);
+/// The sentence of a node that ends since it was removed.
+const REMOVED: &str = "this node was removed from the cluster and is never accepted again; to join as a new node, start with an empty data directory";
 /// Between two tries of a registration.
 const AGAIN: Duration = Duration::from_millis(500);
 
@@ -95,6 +101,7 @@ struct Inner {
     /// This node accepts clients.
     is_ready: Cell<bool>,
     announced: RefCell<Announced>,
+    leaving: Leaving,
     /// Signalled when there may be an event for clients.
     has_events: Notify,
     requests: Rc<OnceCell<Mesh<PeerSocket, ()>>>,
@@ -154,6 +161,7 @@ impl Cluster {
                 lost: RefCell::default(),
                 is_ready: Cell::new(false),
                 announced: RefCell::default(),
+                leaving: Leaving::default(),
                 has_events: Notify::new(),
                 requests: Rc::default(),
                 accepting: RefCell::default(),
@@ -245,11 +253,14 @@ impl Cluster {
         }
     }
 
-    /// Waits for a reason for which the node must end.
-    pub(super) async fn failed(&self) -> NodeError {
+    /// Waits until the node is to end: by a sentence that says why, or since its operator has taken it out of the cluster.
+    pub(super) async fn ended(&self) -> Result<(), NodeError> {
         loop {
             if let Some(sentence) = self.inner.fatal.borrow().clone() {
-                return NodeError::Cluster { sentence };
+                return Err(NodeError::Cluster { sentence });
+            }
+            if self.inner.leaving.is_over() {
+                return Ok(());
             }
             self.inner.is_fatal.notified().await;
         }
@@ -297,6 +308,10 @@ impl GroupLinks for Links {
             inner.follow(epoch, registry);
         }
     }
+
+    fn is_up(&self, host_id: HostId) -> bool {
+        self.0.upgrade().is_some_and(|inner| host_id == inner.local.host_id() || inner.is_up(host_id))
+    }
 }
 
 impl Inner {
@@ -315,6 +330,13 @@ impl Inner {
     fn follow(&self, epoch: Index, registry: &Registry) {
         self.local.set_epoch(epoch.0);
         self.incoming.set_epoch(epoch.0);
+        let driver = self.driver.get();
+        let votes =
+            |id| driver.is_some_and(|of| of.with_member(|member, _| member.raft().configuration().has(node_id(id))));
+        leaving::check_departures(&self.registry.borrow(), registry, votes);
+        if registry.has_left(self.local.host_id()) {
+            self.removed(None);
+        }
         self.registry.replace(registry.clone());
         self.moved.borrow_mut().follow(registry);
         let others = registry.nodes().map(|(id, _)| id).filter(|id| *id != self.local.host_id());
@@ -371,10 +393,7 @@ impl Inner {
 
     fn refused(&self, host_id: HostId, verdict: Verdict) {
         match verdict {
-            Verdict::Removed => self.fail(
-                "this node was removed from the cluster and is never accepted again; to join as a new node, start with an empty data directory"
-                    .to_owned(),
-            ),
+            Verdict::Removed => self.removed(Some(host_id)),
             Verdict::OldDisk => self.fail(
                 "the data of this node is older than the cluster knows it: its disk was restored from a copy; start with an empty data directory"
                     .to_owned(),
@@ -400,6 +419,14 @@ impl Inner {
                 search.answered_by(at, &own);
             }
             verdict => self.refused(ANY_NODE, verdict),
+        }
+    }
+
+    /// The cluster has removed this node.
+    fn removed(&self, by: Option<HostId>) {
+        if self.leaving.removed(by) {
+            stdx::sometimes!("removed node learns of it");
+            self.fail(REMOVED.to_owned());
         }
     }
 

@@ -17,9 +17,11 @@ use runtime::{Group, Instant, Runtime};
 use schema::{Table, TableId};
 use server::Server;
 use storage::{Garbage, Shard, SnapshotError};
+use topology::HostId;
 
-use super::cluster::Cluster;
+use super::cluster::departures::Departures;
 use super::cluster::upgrade::{finalize_upgrade, upgrade_facts};
+use super::cluster::{Cluster, LeavingError};
 
 /// Limit of the time for requests in flight when the node is drained.
 const DRAIN_PATIENCE: Duration = Duration::from_secs(10);
@@ -41,6 +43,9 @@ pub(super) struct Operator {
     /// The node's part in a cluster of several; on shard 0.
     pub(super) cluster: Option<Cluster>,
 }
+
+/// The refusal of a node that is alone, in Cassandra's words.
+const ALONE: &str = "no other normal nodes in the ring; decommission would be pointless";
 
 /// Outcome of an admin request.
 type Done = Result<Answer, Refusal>;
@@ -133,6 +138,13 @@ impl Operator {
             Question::FinalizeUpgrade => {
                 finalize_upgrade(self.of_cluster()?).await.map(|()| Answer::Done).map_err(Refusal::Refused)
             }
+            Question::Decommission { is_forced } => match &self.cluster {
+                Some(cluster) => {
+                    Departures::of(cluster).decommission(is_forced).await.map(|()| Answer::Done).map_err(stays)
+                }
+                None => Err(Refusal::Refused(ALONE.to_owned())),
+            },
+            Question::RemoveNode { host_id, is_forced } => self.remove_node(&host_id, is_forced).await,
             Question::SetTraceProbability(probability) => {
                 self.engine.set_trace_probability(probability);
                 Ok(Answer::Done)
@@ -174,9 +186,20 @@ impl Operator {
             error => Refusal::Refused(error.to_string()),
         })?;
         let ring = self.engine.coordinator().ring();
-        let address =
-            |id: topology::HostId| ring.nodes().iter().find(|node| node.host_id == id).map(|node| node.address.ip());
+        let address = |id: HostId| ring.nodes().iter().find(|node| node.host_id == id).map(|node| node.address.ip());
         Ok(Answer::Endpoints(found.into_iter().filter_map(address).collect()))
+    }
+
+    async fn remove_node(&self, host_id: &str, is_forced: bool) -> Done {
+        let bytes = stdx::parse_uuid(host_id);
+        let host_id = HostId(bytes.ok_or_else(|| Refusal::Refused(format!("Invalid UUID string: {host_id}")))?);
+        match &self.cluster {
+            Some(cluster) => {
+                Departures::of(cluster).remove(host_id, is_forced).await.map(|()| Answer::Done).map_err(stays)
+            }
+            None if host_id == self.engine.node().host_id => Err(stays(LeavingError::Own)),
+            None => Err(Refusal::Refused("Host ID not found.".to_owned())),
+        }
     }
 
     fn find_all(&self, names: &[TableName]) -> Result<Vec<Rc<Table>>, Refusal> {
@@ -252,6 +275,13 @@ impl Operator {
             }
         }
         Ok(Answer::Done)
+    }
+}
+
+fn stays(error: LeavingError) -> Refusal {
+    match error {
+        LeavingError::Late { .. } | LeavingError::NoAnswer { .. } => Refusal::Failed(error.to_string()),
+        error => Refusal::Refused(error.to_string()),
     }
 }
 

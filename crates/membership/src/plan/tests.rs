@@ -95,14 +95,30 @@ fn a_full_cluster_takes_no_node() {
 }
 
 #[test]
-fn a_removal_is_for_good_and_the_last_node_stays() {
+fn a_removal_is_of_a_node_that_leaves_and_for_good() {
     let remove = |id| Request::Remove(host(id));
-    let changes = plan(&registry(), &remove(2)).expect("there is another node");
+    let leaving = registry().apply([NodeChange::SetState(host(2), NodeState::Leaving)]);
+    let changes = plan(&leaving, &remove(2)).expect("it leaves");
     assert_eq!(changes, [NodeChange::Remove(host(2))]);
-    let after = registry().apply(changes);
+    let after = leaving.apply(changes);
     assert_eq!(plan(&after, &remove(2)), Ok(Vec::new()), "sent again it changes nothing");
-    assert_eq!(plan(&after, &remove(1)), Err(PlanError::LastNode { host_id: host(1) }));
+    let regressed = registry().apply([NodeChange::SetState(host(1), NodeState::Regressed)]);
+    for registry in [&leaving, &regressed] {
+        assert_eq!(plan(registry, &remove(1)), Err(PlanError::NotLeaving { host_id: host(1) }));
+    }
     assert_eq!(plan(&after, &remove(9)).expect_err("there is none").to_string(), "Host ID not found.");
+}
+
+#[test]
+fn a_node_that_leaves_is_not_noted_as_regressed_and_may_be_kept() {
+    let leaving = registry().apply([NodeChange::SetState(host(2), NodeState::Leaving)]);
+    let to = |state| plan(&leaving, &Request::SetState(host(2), state));
+    assert_eq!(to(NodeState::Regressed), Err(PlanError::Leaves { host_id: host(2) }));
+    assert_eq!(to(NodeState::Leaving), Ok(Vec::new()));
+    assert_eq!(to(NodeState::Normal), Ok(vec![NodeChange::SetState(host(2), NodeState::Normal)]));
+    // A start changes nothing about that.
+    let started = plan(&leaving, &Request::Register(registration(2, BOOT))).expect("it is a node");
+    assert_eq!(leaving.apply(started).node(host(2)).map(|node| node.state), Some(NodeState::Leaving));
 }
 
 #[test]
@@ -184,7 +200,7 @@ fn any_request() -> impl Strategy<Value = Request> {
         let tokens = tokens.into_iter().map(Token).collect();
         Request::Register(Registration { tokens, start: start(at, boot), ..registration(id, boot) })
     });
-    let state = prop_oneof![Just(NodeState::Normal), Just(NodeState::Regressed)];
+    let state = prop_oneof![Just(NodeState::Normal), Just(NodeState::Leaving), Just(NodeState::Regressed)];
     prop_oneof![
         4 => register,
         1 => (id.clone(), state).prop_map(|(id, state)| Request::SetState(host(id), state)),

@@ -55,8 +55,8 @@ pub enum Plan {
 
 /// Makes changes of requests. Asked on the leader alone, so it may read settings.
 pub trait Planner {
-    /// Plans what `intention` asks for, on the state that it will be applied to.
-    fn plan(&self, state: &ClusterState, intention: &[u8]) -> Plan;
+    /// Plans what `intention` asks for, on the state that it will be applied to. `voters` is the latest configuration of the log before it.
+    fn plan(&self, state: &ClusterState, voters: &Configuration, intention: &[u8]) -> Plan;
 }
 
 /// Another node of the group.
@@ -471,7 +471,7 @@ impl Member {
             return self.reply(asker, id, copy, Reply::TooLate);
         }
         let plan = match &request {
-            Request::Plan(intention) => planner.plan(lead.ahead.cluster(), intention),
+            Request::Plan(intention) => planner.plan(lead.ahead.cluster(), self.raft.configuration(), intention),
             Request::Cancel => return self.log(arrived, first, None),
         };
         match plan {

@@ -29,7 +29,7 @@ fn put(intention: &[u8]) -> Entry {
 }
 
 impl Planner for Keyspaces {
-    fn plan(&self, state: &ClusterState, intention: &[u8]) -> Plan {
+    fn plan(&self, state: &ClusterState, _: &Configuration, intention: &[u8]) -> Plan {
         let name = std::str::from_utf8(intention).expect("a name");
         match state.of::<SchemaDomain>().keyspace(name) {
             Some(_) => Plan::Refused(b"it exists".to_vec()),

@@ -60,7 +60,7 @@ impl Domain for Names {
 pub(super) struct TakeOnce;
 
 impl Planner for TakeOnce {
-    fn plan(&self, state: &ClusterState, intention: &[u8]) -> Plan {
+    fn plan(&self, state: &ClusterState, _: &Configuration, intention: &[u8]) -> Plan {
         match is_taken(state.of::<Names>(), intention[0]) == (intention[0] & BACK == 0) {
             true => Plan::Refused(intention.to_vec()),
             false => Plan::Change(Entry::of(Part { domain: Names::ID, version: 1, bytes: intention.to_vec() })),

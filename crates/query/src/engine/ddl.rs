@@ -4,6 +4,7 @@
 mod applier;
 mod asked;
 mod intention;
+mod nodes;
 mod rows;
 mod statement;
 

@@ -33,13 +33,15 @@ impl fmt::Display for Boot {
 pub enum NodeState {
     /// It owns its tokens.
     Normal,
+    /// It is to leave: it owns its tokens, and does not vote. As soon as it is no voter of any configuration it is removed.
+    Leaving,
     /// Its disk is older than what others have heard from it: it owns its tokens, does not vote, and serves no read until its data is renewed.
     Regressed,
 }
 
 impl NodeState {
-    /// The states that are known, with their bytes. 1, 2, 4 and 5 are for nodes that join, leave or replace.
-    const BYTES: [(NodeState, u8); 2] = [(NodeState::Normal, 3), (NodeState::Regressed, 6)];
+    /// The states that are known, with their bytes. 1, 2 and 5 are for nodes that join or replace.
+    const BYTES: [(NodeState, u8); 3] = [(NodeState::Normal, 3), (NodeState::Leaving, 4), (NodeState::Regressed, 6)];
 
     /// The byte of the state in a change.
     pub fn byte(self) -> u8 {
@@ -55,8 +57,9 @@ impl NodeState {
     /// True if a node may pass from this state to `next`.
     pub fn may_become(self, next: NodeState) -> bool {
         match self {
-            NodeState::Normal => next == NodeState::Regressed,
-            NodeState::Regressed => next == NodeState::Normal,
+            NodeState::Normal => matches!(next, NodeState::Regressed | NodeState::Leaving),
+            NodeState::Leaving => next == NodeState::Normal,
+            NodeState::Regressed => matches!(next, NodeState::Normal | NodeState::Leaving),
         }
     }
 }

@@ -84,8 +84,14 @@ fn states_pass_only_as_they_may() {
     assert_eq!(regressed.node(id).map(|node| node.state), Some(NodeState::Regressed));
     assert_eq!(regressed.apply([NodeChange::SetState(id, NodeState::Regressed)]), regressed);
     assert_eq!(regressed.apply([NodeChange::SetState(id, NodeState::Normal)]), registry);
+    for before in [registry.clone(), regressed] {
+        let leaving = before.apply([NodeChange::SetState(id, NodeState::Leaving)]);
+        assert_eq!(leaving.node(id).map(|node| node.state), Some(NodeState::Leaving));
+        assert_eq!(leaving.apply([NodeChange::SetState(id, NodeState::Regressed)]), leaving, "it leaves");
+        assert_eq!(leaving.apply([NodeChange::SetState(id, NodeState::Normal)]), registry, "called off");
+    }
     let known: Vec<u8> = (0..=u8::MAX).filter(|byte| NodeState::of_byte(*byte).is_some()).collect();
-    assert_eq!(known, [3, 6], "bytes on disk");
+    assert_eq!(known, [3, 4, 6], "bytes on disk");
 }
 
 #[test]
@@ -165,7 +171,7 @@ fn bytes_that_cannot_be_are_refused_in_words() {
     assert_eq!(problem(&[1, 0, 7]), "a change of the nodes is damaged: 1 bytes follow the last change");
     let one = |kind: u8, body: &[u8]| [&[1, 1, kind][..], &[1; 16], body].concat();
     assert_eq!(problem(&one(9, &[])), "a change of the nodes is damaged: changes of kind 9 are unknown");
-    assert_eq!(problem(&one(3, &[4])), "a change of the nodes is damaged: state 4 of a node is unknown");
+    assert_eq!(problem(&one(3, &[5])), "a change of the nodes is damaged: state 5 of a node is unknown");
     let huge = [&[1, 0xff][..], &[0xff; 8], &[0; 40]].concat();
     assert_eq!(problem(&huge), "a change of the nodes is damaged: 18446744073709551615 changes in 40 bytes");
     let mut falling = encode(&[put(1, node(1, &[1, 2]))]);
@@ -245,7 +251,7 @@ prop_compose! {
 }
 
 fn any_state() -> impl Strategy<Value = NodeState> {
-    prop_oneof![Just(NodeState::Normal), Just(NodeState::Regressed)]
+    prop_oneof![Just(NodeState::Normal), Just(NodeState::Leaving), Just(NodeState::Regressed)]
 }
 
 prop_compose! {

@@ -182,7 +182,8 @@ fn a_regressed_node_is_no_candidate() {
         NodeChange::Put(host(number), node.into())
     };
     let regressed = NodeChange::SetState(host(0), NodeState::Regressed);
-    let registry = Registry::default().apply((0..4).map(put).chain([regressed]));
+    let leaving = NodeChange::SetState(host(4), NodeState::Leaving);
+    let registry = Registry::default().apply((0..5).map(put).chain([regressed, leaving]));
     let (live, present) = ([host(1), host(2)].into(), [host(0), host(3)].into());
     let candidates = candidates(&registry, &live, &present);
     assert_eq!(

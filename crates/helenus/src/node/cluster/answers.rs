@@ -50,7 +50,8 @@ impl Inner {
         let boot = Boot { number: hello.boot.number, word: hello.boot.word };
         // The hello has no address; that of a node that asks to join is judged with its request.
         let nowhere = Address::new(Ipv4Addr::UNSPECIFIED.into(), 0);
-        match membership::judge(&registry, &Greeting { host_id: hello.host_id, boot, internode: nowhere }) {
+        let greeting = Greeting { host_id: hello.host_id, boot, internode: nowhere };
+        match membership::judge_planted(&registry, &greeting, self.planted) {
             Ok(Standing::Known) => Verdict::Welcome,
             // One that joined a moment ago, or that knows this node's group before it does.
             Ok(Standing::Unknown)
@@ -85,6 +86,10 @@ impl Inner {
 
     /// A sign of life has come, with a request or as an answer. False if its sender is starting.
     pub(super) fn hear_heartbeat(&self, from: HostId, heartbeat: &Heartbeat) -> Result<bool, Malformed> {
+        if self.registry.borrow().has_left(from) {
+            // When it dials again it is refused, and learns of its removal.
+            return Err(Malformed::new("the node was removed from the cluster"));
+        }
         let registered = self.registry.borrow().node(from).map(|node| (node.start.boot.number, node.state));
         if registered.is_some_and(|(boot, _)| heartbeat.boot < boot) {
             // It was accepted before a later start of this host id registered. When it dials again it is refused, and ends.

@@ -4,15 +4,16 @@ use std::collections::BTreeSet;
 use std::rc::{Rc, Weak};
 use std::time::Duration;
 
-use membership::Request;
-use metadata::group::{Answer, host_id, node_id};
+use membership::{Request, TopologyDomain};
+use metadata::group::{Answer, NodeId, host_id, node_id};
 use query::Engine;
 use raft::RoleName;
 use runtime::Group;
 use topology::HostId;
+use topology::nodes::NodeState;
 use topology::voters::{candidates, choose};
 
-use super::Inner;
+use super::{AGAIN, Inner};
 
 /// The unit of time of the group.
 const UNIT: Duration = Duration::from_millis(100);
@@ -51,6 +52,7 @@ pub(super) fn begin(inner: &Rc<Inner>, engine: &Engine) {
         if inner.config.auto_finalize {
             finalize_by_itself(inner);
         }
+        remove_next(inner);
         inner.report_older_disk();
     });
     every(inner, KEEP, |inner| {
@@ -95,6 +97,14 @@ fn keep_voters(inner: &Rc<Inner>) {
         candidates.retain(|candidate| inner.may_vote(candidate.host_id));
         let aim = choose(&candidates, None);
         if aim.is_empty() || aim == present {
+            return;
+        }
+        if let Some(heir) = heir(inner, &present, &aim) {
+            // The next leader takes the vote away, and then the node.
+            stdx::sometimes!("leader that leaves hands over");
+            if let Err(error) = member.transfer(heir) {
+                tracing::debug!(%error, "leadership not handed over now");
+            }
             return;
         }
         let has_log = |id: &HostId| {
@@ -143,5 +153,48 @@ fn finalize_by_itself(inner: &Rc<Inner>) {
             Err(reason) => tracing::debug!(%reason, "upgrade not finalized yet"),
         }
         inner.is_finalizing.set(false);
+    }));
+}
+
+/// The voter that takes leadership over from this node, which is to leave. `stay` are the nodes that are to vote.
+fn heir(inner: &Inner, present: &BTreeSet<HostId>, stay: &BTreeSet<HostId>) -> Option<NodeId> {
+    let own = inner.local.host_id();
+    if inner.registry.borrow().node(own).is_none_or(|node| node.state != NodeState::Leaving) {
+        return None;
+    }
+    present.intersection(stay).find(|id| **id != own && inner.is_up(**id)).map(|id| node_id(*id))
+}
+
+/// Has the group remove a node that is to leave and votes no more, one at a time, if this node leads.
+fn remove_next(inner: &Rc<Inner>) {
+    let Some(driver) = inner.driver.get() else { return };
+    let next = driver.with_member(|member, _| {
+        let (configuration, state) = (member.raft().configuration(), member.state().cluster());
+        if member.raft().role() != RoleName::Leader || configuration.is_joint() {
+            return None;
+        }
+        let mut leaving = state.of::<TopologyDomain>().nodes().filter(|(_, node)| node.state == NodeState::Leaving);
+        leaving.find(|(id, _)| !configuration.has(node_id(*id))).map(|(id, _)| id)
+    });
+    let Some(host) = next else { return };
+    if inner.leaving.is_removing.replace(true) {
+        return;
+    }
+    let inner = Rc::clone(inner);
+    let runtime = inner.runtime.clone();
+    drop(runtime.spawn(Group::Query, async move {
+        match inner.propose(&Request::Remove(host)).await {
+            Answer::Applied { .. } if inner.registry.borrow().has_left(host) => {
+                tracing::info!(%host, "node was removed from the cluster")
+            }
+            Answer::Applied { .. } => tracing::warn!(%host, "node stays in the cluster: a table was created meanwhile"),
+            // Another leader has done it.
+            Answer::Refused { reason, .. } if reason.is_empty() => {}
+            answer => {
+                tracing::warn!(%host, ?answer, "node that leaves is not removed yet; retrying");
+                inner.runtime.sleep(AGAIN).await;
+            }
+        }
+        inner.leaving.is_removing.set(false);
     }));
 }

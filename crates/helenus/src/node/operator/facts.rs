@@ -13,7 +13,7 @@ use server::NotableRequest;
 use storage::TableFigures;
 use topology::{HostId, NodeIndex, ReplicationStrategy};
 
-use super::{Cluster, Done, Operator};
+use super::{Cluster, Departures, Done, Operator};
 
 impl Operator {
     pub(super) async fn node(&self) -> Done {
@@ -83,6 +83,8 @@ impl Operator {
                     Some(life) => life.verdict == "up",
                     None => coordinator.is_up(node.host_id),
                 };
+                let is_leaving =
+                    self.cluster.as_ref().is_some_and(|cluster| Departures::of(cluster).is_leaving(node.host_id));
                 RingNode {
                     endpoint: node.address.ip(),
                     host_id: node.host_id.to_string(),
@@ -91,6 +93,7 @@ impl Operator {
                     tokens: node.tokens.iter().map(|token| token.0).collect(),
                     is_local: index == ring.local(),
                     is_up,
+                    is_leaving,
                     life,
                 }
             })

@@ -4,14 +4,15 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::rc::{Rc, Weak};
 
-use membership::{Request, TopologyDomain};
-use metadata::group::{Applier, Applying, GroupMessage, Index, NodeId, Plan, Planner, ProposalId};
+use membership::TopologyDomain;
+use metadata::group::{Applier, Applying, Configuration, GroupMessage, Index, NodeId, Plan, Planner, ProposalId};
 use metadata::{ClusterState, Domain, Entry, Part};
 use schema::{Schema, SchemaChange, SchemaEvent, TableId};
 use topology::nodes::Registry;
-use topology::{Epoch, HostId, Ring};
+use topology::{Epoch, Ring};
 
 use super::intention::{self, Intention, TruncateIntention, truncations_beside};
+use super::nodes::{plan_leaving, plan_membership};
 use super::rows::NodeTruncations;
 use crate::control::ControlRequest;
 use crate::discarded::snapshot_time;
@@ -19,7 +20,7 @@ use crate::domain::{SchemaDomain, TruncationsDomain};
 use crate::engine::{Engine, Inner};
 use crate::error::QueryError;
 use crate::event::Event;
-use crate::nodes::{MEMBERSHIP, nodes_of_ring};
+use crate::nodes::{LEAVE, MEMBERSHIP, nodes_of_ring};
 use crate::parts::GroupLinks;
 
 /// Shard 0's engine, as long as it is there, and the way to other nodes.
@@ -81,10 +82,16 @@ impl EngineApplier {
 }
 
 impl Planner for EngineApplier {
-    fn plan(&self, state: &ClusterState, intention: &[u8]) -> Plan {
+    fn plan(&self, state: &ClusterState, voters: &Configuration, intention: &[u8]) -> Plan {
         let Some(engine) = self.engine() else { return Plan::Refused(Vec::new()) };
+        let nodes_and_schema = (state.of::<TopologyDomain>(), state.of::<SchemaDomain>());
         if let Some((&MEMBERSHIP, request)) = intention.split_first() {
-            return plan_membership(state, request);
+            return plan_membership(nodes_and_schema, voters, request);
+        }
+        if let Some((&LEAVE, request)) = intention.split_first() {
+            let own = engine.inner.node.host_id;
+            let is_up = |id| id == own || self.links.as_ref().is_some_and(|links| links.is_up(id));
+            return plan_leaving(nodes_and_schema, request, &is_up);
         }
         let planned = match intention.first() {
             Some(&intention::TRUNCATE) => plan_truncate(state, intention),
@@ -112,30 +119,6 @@ fn plan_statement(state: &ClusterState, intention: &[u8], ring: &Ring) -> Option
     ];
     let parts: Vec<Part> = parts.into_iter().flatten().collect();
     (!parts.is_empty()).then(|| Entry::new(parts))
-}
-
-/// Plans a request of a node or an operator. A refusal has its sentence; none if all is so already.
-fn plan_membership(state: &ClusterState, request: &[u8]) -> Plan {
-    let registry = state.of::<TopologyDomain>();
-    let refused = |error: &dyn std::fmt::Display| Plan::Refused(error.to_string().into_bytes());
-    let request = match Request::decode(request) {
-        Ok(request) => request,
-        Err(error) => return refused(&error),
-    };
-    let is_new = |id: HostId| registry.nodes().len() > 0 && registry.node(id).is_none() && !registry.has_left(id);
-    let is_too_late = || {
-        matches!(&request, Request::Register(of) if is_new(of.host_id))
-            && state.of::<SchemaDomain>().tables().count() > 0
-    };
-    match membership::plan(registry, &request) {
-        Ok(changes) if changes.is_empty() => Plan::Refused(Vec::new()),
-        // After the fences: a wiped member needs the sentence that names `--replace`.
-        Ok(_) if is_too_late() => refused(
-            &"a node can join only while the cluster has no table: copying data to new nodes is not supported yet",
-        ),
-        Ok(changes) => Plan::Change(Entry::of(TopologyDomain::part(&changes))),
-        Err(error) => refused(&error),
-    }
 }
 
 impl Applier for EngineApplier {
