@@ -50,7 +50,23 @@ fn run(server: &Server, words: &[&str]) -> Printed {
 /// A run that must do that many operations without an error. Its report.
 #[track_caller]
 fn done(server: &Server, line: &str, operations: u64) -> Printed {
-    is_done(line, operations, stress(server, line))
+    is_done(line, operations, at_its_rate(|| stress(server, line)))
+}
+
+/// How often a load is run whose rate is not kept: a machine that is busy with other things may not keep it, and no test fails by the clock.
+const ATTEMPTS_MAX: u32 = 8;
+/// The beginning of the sentence that says so.
+const NOT_KEPT: &str = "helenus: the rate was not kept";
+
+/// Runs a load again until its rate is kept, if it has one.
+fn at_its_rate(mut run: impl FnMut() -> Printed) -> Printed {
+    for _ in 1..ATTEMPTS_MAX {
+        let printed = run();
+        if !printed.errors.starts_with(NOT_KEPT) {
+            return printed;
+        }
+    }
+    run()
 }
 
 #[track_caller]

@@ -3,7 +3,7 @@
 use helenus_tests::{Builder, Server, configurations};
 
 use super::profiles::rows;
-use super::{Printed, is_done, run};
+use super::{Printed, at_its_rate, is_done, run};
 
 const RECORDS: u64 = 2_000;
 const OPERATIONS: u64 = 4_000;
@@ -11,7 +11,7 @@ const OPERATIONS: u64 = 4_000;
 #[track_caller]
 fn ycsb(server: &Server, line: &str, operations: u64) -> Printed {
     let words: Vec<&str> = std::iter::once("ycsb").chain(line.split(' ')).collect();
-    is_done(line, operations, run(server, &words))
+    is_done(line, operations, at_its_rate(|| run(server, &words)))
 }
 
 /// Records in the table, counted by CQL.
