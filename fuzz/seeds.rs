@@ -17,7 +17,7 @@ use internode::{Boot as StartBoot, GroupTag, Head, Hello, PING, PONG, Purpose, V
 use membership::TopologyDomain;
 use metadata::group::{
     GroupId, GroupMessage, GroupRecord, GroupWire, Heartbeat, Proposal, ProposalId, Remembered, Reply,
-    Request as GroupRequest, Snapshot,
+    Request as GroupRequest, Snapshot, Vitals,
 };
 use metadata::{DomainId, Entry, Fact, Mark, Part, Position, Record, Truncation};
 use mutation::{CellRef, ClusteringRef, Deletion, Expiry, Liveness, MutationEncoder, ReadCommand, RowBuilder, RowRef};
@@ -325,9 +325,22 @@ fn group_message_seeds() -> Vec<Vec<u8>> {
     seeds.push(row(&seeds));
     let position = Position { boot: 2, shard: 0, sequence: 4 };
     let positions = vec![position];
-    seeds.push(
-        Heartbeat { is_whole: true, older: Some(index), is_ready: true, is_lost: true, epoch: index, boot: 2, began: index, positions }.to_bytes(),
-    );
+    let vitals = Vitals { wall_micros: 5, generation: 6, disk_bytes: 7, schema_version: [8; 16] };
+    for vitals in [None, Some(vitals)] {
+        let positions = positions.clone();
+        let heartbeat = Heartbeat {
+            is_whole: true,
+            older: Some(index),
+            is_ready: true,
+            is_lost: true,
+            epoch: index,
+            boot: 2,
+            began: index,
+            positions,
+            vitals,
+        };
+        seeds.push(heartbeat.to_bytes());
+    }
     seeds
 }
 
@@ -392,7 +405,10 @@ fn internode_seeds() -> Vec<Vec<u8>> {
     seeds.extend(greetings);
     let (mut frames, mut sealed) = (Vec::new(), Vec::new());
     for (kind, body) in bodies {
-        write_frame(&mut frames, &Head { number: 1, kind, ..Head::default() }, true, |out| out.extend_from_slice(&body)).expect("it is short");
+        write_frame(&mut frames, &Head { number: 1, kind, ..Head::default() }, true, |out| {
+            out.extend_from_slice(&body)
+        })
+        .expect("it is short");
         sealed.push(kind);
         sealed.extend_from_slice(&u16::try_from(body.len()).expect("it is short").to_be_bytes());
         sealed.extend_from_slice(&body);

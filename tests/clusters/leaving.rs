@@ -62,15 +62,13 @@ fn three(net: &Net) -> ([Builder; 3], [Server; 3]) {
 
 /// The last number of the address of the next removal.
 fn next_removed(client: &mut Connection) -> u8 {
-    loop {
-        match client.receive_event().expect("an event comes in time") {
-            Event::Topology { change: TopologyChange::RemovedNode, address } => {
-                let text = address.ip().to_string();
-                return text.rsplit('.').next().and_then(|last| last.parse().ok()).expect("an address of a node");
-            }
-            Event::Topology { change: TopologyChange::NewNode, .. } | Event::Schema(_) => panic!("not expected"),
-            Event::Status { .. } => panic!("a node that is removed while it is up is not down before"),
+    match client.receive_event().expect("an event comes in time") {
+        Event::Topology { change: TopologyChange::RemovedNode, address } => {
+            let text = address.ip().to_string();
+            text.rsplit('.').next().and_then(|last| last.parse().ok()).expect("an address of a node")
         }
+        // Removed while it is up, a node is not down before.
+        other => panic!("not expected: {other:?}"),
     }
 }
 

@@ -4,9 +4,10 @@
 mod authority;
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use authority::{Authority, Issued, VALID};
+use cql_protocol::Consistency;
 use helenus_tests::{Builder, Server};
 
 use super::nodes::{KEYSPACE, Net, connect, has, says, until, wait_for_voters};
@@ -75,7 +76,8 @@ fn three_nodes_with_certificates_are_a_cluster_and_others_are_refused_by_name() 
     let mut client = connect(&nodes[0].1);
     client.query(KEYSPACE).expect("a majority is up");
     client.query("CREATE TABLE ks.t (k int PRIMARY KEY, v text)").expect("a majority is up");
-    client.query("INSERT INTO ks.t (k, v) VALUES (1, 'over TLS')").expect("it is up");
+    let insert = "INSERT INTO ks.t (k, v) VALUES (1, 'over TLS')";
+    until("all replicas take the row", || client.query_at(insert, Consistency::All).is_ok());
     for (_, server) in &nodes {
         until("the row is read from each", || {
             let read = connect(server).query("SELECT v FROM ks.t WHERE k = 1");
@@ -114,24 +116,53 @@ fn certificates_are_exchanged_while_statements_run_and_none_fails() {
     let nodes = three(&net, &old);
     let mut client = connect(&nodes[0].1);
     client.query(KEYSPACE).expect("a majority is up");
-    client.query("CREATE TABLE ks.t (k int PRIMARY KEY, v int)").expect("a majority is up");
-    let folders = nodes.each_ref().map(|(builder, _)| folder(builder));
-    let (is_over, count) = (AtomicBool::new(false), AtomicU64::new(0));
-    std::thread::scope(|scope| {
-        let writing = scope.spawn(|| {
-            for key in 0.. {
-                if is_over.load(Ordering::Relaxed) {
-                    return;
-                }
-                client.query(&format!("INSERT INTO ks.t (k, v) VALUES ({key}, 1)")).expect("no statement fails");
-                client.query(&format!("SELECT v FROM ks.t WHERE k = {key}")).expect("no statement fails");
-                count.fetch_add(1, Ordering::Relaxed);
-            }
+    client.query("CREATE TABLE ks.t (k int PRIMARY KEY, v text)").expect("a majority is up");
+    for (_, server) in &nodes {
+        let mut client = connect(server);
+        until("each shard of each node has its connections", || {
+            let select = |key| format!("SELECT v FROM ks.t WHERE k = {key}");
+            (0..32).all(|key| client.query_at(&select(key), Consistency::All).is_ok())
         });
+    }
+    let folders = nodes.each_ref().map(|(builder, _)| folder(builder));
+    let (is_over, counts) = (AtomicBool::new(false), [const { AtomicU64::new(0) }; 3]);
+    // Characters of the values: the first long ones are sent on connections for bulk, which are dialled then.
+    let length = AtomicUsize::new(10);
+    std::thread::scope(|scope| {
+        let writers: Vec<_> = (0..)
+            .zip(&nodes)
+            .zip(&counts)
+            .map(|((writer, (_, server)), count)| {
+                let (mut client, is_over, length) = (connect(server), &is_over, &length);
+                scope.spawn(move || {
+                    // At ALL each statement is also a request to both other nodes, and fails with it.
+                    for key in (writer..).step_by(3) {
+                        if is_over.load(Ordering::Relaxed) {
+                            return;
+                        }
+                        let value = "v".repeat(length.load(Ordering::Relaxed));
+                        let insert = format!("INSERT INTO ks.t (k, v) VALUES ({key}, '{value}')");
+                        client.query_at(&insert, Consistency::All).expect("no statement fails");
+                        let select = format!("SELECT v FROM ks.t WHERE k = {key}");
+                        let found = client.query_at(&select, Consistency::All).expect("no statement fails");
+                        assert!(has(&found.body, &value), "the row is what was written");
+                        count.fetch_add(1, Ordering::Relaxed);
+                    }
+                })
+            })
+            .collect();
+        let all_go_on = || {
+            let before = counts.each_ref().map(|count| count.load(Ordering::Relaxed));
+            until("statements go on through all nodes", || {
+                let have_more =
+                    counts.iter().zip(before).all(|(count, before)| count.load(Ordering::Relaxed) > before + 1);
+                have_more || writers.iter().any(|writer| writer.is_finished())
+            });
+        };
+        all_go_on();
         // As an operator does it: all trust the new authority, then all are of it, then none trusts the old one.
         let both = format!("{}{}", old.pem, new.pem);
         for (round, (authority, trusted)) in [(&old, &both), (&new, &both), (&new, &new.pem)].into_iter().enumerate() {
-            let before = count.load(Ordering::Relaxed);
             for (number, folder) in (1..).zip(&folders) {
                 write_files(folder, &issued(&net, authority, number, VALID), trusted);
             }
@@ -141,8 +172,10 @@ fn certificates_are_exchanged_while_statements_run_and_none_fails() {
                     lines.iter().filter(|line| line.contains("TLS certificates reloaded")).count() > round
                 });
             }
-            until("statements go on", || writing.is_finished() || count.load(Ordering::Relaxed) > before);
+            all_go_on();
+            length.store(100_000, Ordering::Relaxed);
         }
+        all_go_on();
         is_over.store(true, Ordering::Relaxed);
     });
     // What dials from here on uses the new ones: a node that comes back trusts no other.

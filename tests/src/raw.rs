@@ -89,13 +89,18 @@ impl Connection {
         self.receive()
     }
 
-    /// Runs a statement in version 4; an error response is an error.
+    /// Runs a statement in version 4 at ONE; an error response is an error.
     pub fn query(&mut self, text: &str) -> io::Result<Frame> {
-        let answer = self.ask(&query_frame(Version::V4, 1, text))?;
+        self.query_at(text, Consistency::One)
+    }
+
+    /// The same at another consistency level.
+    pub fn query_at(&mut self, text: &str, consistency: Consistency) -> io::Result<Frame> {
+        let answer = self.ask(&query_frame_at(Version::V4, 1, text, consistency))?;
         if answer.opcode == 0x08 {
             Ok(answer)
         } else {
-            Err(io::Error::other(format!("{text}: {}", String::from_utf8_lossy(&answer.body))))
+            Err(io::Error::other(format!("{text:.200}: {}", String::from_utf8_lossy(&answer.body))))
         }
     }
 
@@ -185,10 +190,14 @@ pub fn startup_frame(version: Version, compression: Option<&str>) -> Vec<u8> {
     frame
 }
 
-/// A QUERY frame without values.
+/// A QUERY frame without values, at ONE.
 pub fn query_frame(version: Version, stream: i16, text: &str) -> Vec<u8> {
+    query_frame_at(version, stream, text, Consistency::One)
+}
+
+fn query_frame_at(version: Version, stream: i16, text: &str, consistency: Consistency) -> Vec<u8> {
     let mut frame = Vec::new();
-    let query = Query { text, params: QueryParams::new(Consistency::One) };
+    let query = Query { text, params: QueryParams::new(consistency) };
     Request::Query(query).encode_frame(version, stream, &mut frame);
     frame
 }

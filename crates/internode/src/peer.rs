@@ -374,7 +374,7 @@ impl Peer {
                     if inner.is_on_demand() {
                         tracing::debug!(host = %inner.parts.host_id, reason = %ended, "closed bulk connection to node");
                     } else {
-                        tracing::info!(host = %inner.parts.host_id, reason = %ended, "node is down; reconnecting");
+                        tracing::info!(host = %inner.parts.host_id, reason = %ended, "connection to node ended; reconnecting");
                     }
                 }
                 outcome => {
@@ -465,7 +465,7 @@ impl Inner {
         self.changed.notify_all();
         self.tell(News::Up(welcome));
         if !self.is_on_demand() {
-            tracing::info!(host = %self.parts.host_id, shards = welcome.shard_count, "node is up");
+            tracing::info!(host = %self.parts.host_id, address = %self.parts.address, shards = welcome.shard_count, "connected to node");
         }
         let sending = async { Ended::from(self.outbox.send_all(&self.runtime, stream).await) };
         let receiving = async {

@@ -266,7 +266,7 @@ fn a_node_that_ends_says_so_by_tls_too() {
             until(&runtime, &peer, false).await;
         }
     });
-    let ends = lines.iter().filter(|line| line.contains("node is down; reconnecting"));
+    let ends = lines.iter().filter(|line| line.contains("connection to node ended; reconnecting"));
     let closed = ends.filter(|line| line.contains("the peer closed the connection")).count();
     assert_eq!(closed, usize::from(SHARDS), "{lines:#?}");
 }
@@ -371,7 +371,7 @@ fn a_host_that_says_nothing_on_many_connections_keeps_no_node_out() {
         }
     });
     let first = |words: &str| lines.iter().position(|line| line.contains(words));
-    let (met, timed_out) = (first("node is up").expect("it was up"), first("handshake timed out"));
+    let (met, timed_out) = (first("connected to node").expect("it was up"), first("handshake timed out"));
     assert!(
         timed_out.is_some_and(|timed_out| met < timed_out),
         "the node does not wait for a silent one's time-out: {lines:#?}"
@@ -584,7 +584,8 @@ fn bytes_that_are_changed_or_cut_on_the_way_end_the_connection_and_are_never_an_
             assert_eq!(echo(&peer, b"whole").await, b"whole");
         }
     });
-    let has =
-        |words: &str| lines.iter().any(|line| line.contains("node is down; reconnecting") && line.contains(words));
+    let has = |words: &str| {
+        lines.iter().any(|line| line.contains("connection to node ended; reconnecting") && line.contains(words))
+    };
     assert!(has("malformed or damaged TLS record") && has("connection ended without TLS's close_notify"), "{lines:#?}");
 }

@@ -68,6 +68,14 @@ def wait_for_ring(ccm, node, expected):
         assert time.monotonic() < deadline, (ring, ccm.logs())
 
 
+def wait_for_line(ccm, node, words):
+    """What ccm's `watch_log_for` finds."""
+    log = ccm.folder / "tried" / node / "logs" / "system.log"
+    deadline = time.monotonic() + HUNG_SECONDS
+    while words not in log.read_text():
+        assert time.monotonic() < deadline, ccm.logs()
+
+
 def cqlsh(ccm, node, statement):
     return ccm(node, "cqlsh", "--", "-e", statement)
 
@@ -94,6 +102,7 @@ def test_three_nodes_from_creation_to_removal(ccm):
     ccm("node2", "stop")
     assert ccm.states() == {"node1": "UP", "node2": "DOWN", "node3": "UP"}
     wait_for_ring(ccm, "node3", {**everyone_up, address(2): "DN"})
+    wait_for_line(ccm, "node3", f"InetAddress /{address(2)} is now DOWN")
     ccm("node2", "start", "--wait-for-binary-proto", "--wait-other-notice")
     wait_for_ring(ccm, "node1", everyone_up)
 
@@ -157,7 +166,7 @@ def test_a_nodes_log_is_read_on_while_an_address_is_looked_up(tmp_path):
     with subprocess.Popen(
             ["sh", INSTALL_DIRECTORY / "bin" / "follow-log"], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as follow:
         # More than all pipes on the way hold; the lookup waits for the gate.
-        lines = ["INFO node is up host=some-host\n", *(f"{'x' * 100}\n" for _ in range(3000)), "INFO node is down host=some-host\n", "last\n"]
+        lines = ["INFO node is up host=some-host\n", *(f"{'x' * 100}\n" for _ in range(3000)), "WARN node is down host=some-host reason=\"its connection ended\"\n", "last\n"]
         writer = threading.Thread(target=lambda: (follow.stdin.writelines(lines), follow.stdin.close()))
         writer.start()
         assert [follow.stdout.readline() for _ in lines] == lines

@@ -66,7 +66,7 @@ impl Session {
         self.clients.clear();
         let mut client = Client::connect(&self.address, VERSION)?;
         for keyspace in keyspaces(&mut client)?.iter().filter(|name| !is_of_the_system(name)) {
-            must(&mut client, &format!("DROP KEYSPACE \"{}\"", keyspace.replace('"', "\"\"")))?;
+            drop_keyspace(&mut client, &format!("\"{}\"", keyspace.replace('"', "\"\"")))?;
         }
         self.make_keyspace(client)
     }
@@ -76,7 +76,7 @@ impl Session {
         self.clients.clear();
         self.keyspace = keyspace.into();
         let mut client = Client::connect(&self.address, VERSION)?;
-        must(&mut client, &format!("DROP KEYSPACE IF EXISTS {keyspace}"))?;
+        drop_keyspace(&mut client, keyspace)?;
         self.make_keyspace(client)
     }
 
@@ -103,6 +103,13 @@ fn keyspaces(client: &mut Client) -> Result<Vec<String>, String> {
             .collect()),
         other => Err(format!("the keyspaces were answered {other:?}")),
     }
+}
+
+/// Drops a keyspace, if there is one. Cassandra 5.0.6 fails at it once in many thousands (an index out of bounds in a memtable that is dropped), and does it when it is
+/// asked again.
+fn drop_keyspace(client: &mut Client, keyspace: &str) -> Result<(), String> {
+    let text = format!("DROP KEYSPACE IF EXISTS {keyspace}");
+    must(client, &text).or_else(|_| must(client, &text)).map(drop)
 }
 
 fn must(client: &mut Client, text: &str) -> Result<Reply, String> {

@@ -32,7 +32,7 @@ impl Inner {
         let was_up = self.liveness.borrow_mut().ended(host_id, self.runtime.now());
         if was_up {
             stdx::sometimes!("node down by its connection");
-            tracing::warn!(host = %host_id, "node is down: its connection ended");
+            tracing::warn!(host = %host_id, reason = "its connection ended", "node is down");
         }
         self.went_down(host_id);
     }
@@ -53,7 +53,7 @@ impl Inner {
                 let report = self.liveness.borrow().report(host_id, now);
                 let limit = report.map(|report| report.limit).unwrap_or_default();
                 stdx::sometimes!("node convicted");
-                tracing::warn!(host = %host_id, ?limit, "node is down: it does not answer heartbeats");
+                tracing::warn!(host = %host_id, reason = "it does not answer heartbeats", ?limit, "node is down");
             }
             self.went_down(host_id);
             self.control.convict(host_id);
