@@ -6,7 +6,7 @@
 //! counted is run again. Beside them a third lane has every driver on a [`ring`] of three nodes, which waits more still.
 
 mod ring;
-mod sample;
+pub mod sample;
 
 use std::process::Command;
 use std::time::{Duration, Instant};

@@ -6,6 +6,7 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use crate::built::{self, TestBinary};
+use crate::drivers::sample::{SAMPLE, Sample};
 use crate::peers::chromium;
 use crate::process::{in_lane, lane, say};
 use crate::report::Passed;
@@ -56,7 +57,7 @@ pub fn simulation(budget: Duration, effort: Effort) -> Result<Passed, String> {
     let began = Instant::now();
     let binary = built::program("helenus-sim", BUILD_TIME)?;
     let (images, upkeep, refresh, calls, flips, seconds) = match effort {
-        Effort::Ci => ("800", "200", "500", "150", "150", 24),
+        Effort::Ci => ("600", "150", "350", "120", "120", 18),
         Effort::Soak => ("100000", "40000", "20000", "1000000", "20000", 3600),
     };
     let seconds = seconds.to_string();
@@ -143,6 +144,7 @@ pub fn build_product(budget: Duration) -> Result<(), String> {
 pub fn unit(budget: Duration, effort: Effort) -> Result<Passed, String> {
     const LANES: usize = 2;
     let deadline = Instant::now() + budget;
+    let sample = Sample::chosen(effort)?;
     let black_box = workspace::root().join(BLACK_BOX);
     let is_unit = |binary: &&TestBinary| binary.package != black_box || binary.target == "helenus_tests";
     let mut waiting: Vec<&TestBinary> = built::all(BUILD_TIME)?.iter().filter(is_unit).collect();
@@ -156,7 +158,7 @@ pub fn unit(budget: Duration, effort: Effort) -> Result<Passed, String> {
     let run_lane = || {
         let mut all = Passed::held();
         while let Some(binary) = next() {
-            all = all.and(run_unit(binary, deadline, effort)?);
+            all = all.and(run_unit(binary, deadline, effort, sample)?);
         }
         Ok::<_, String>(all)
     };
@@ -169,11 +171,13 @@ pub fn unit(budget: Duration, effort: Effort) -> Result<Passed, String> {
 }
 
 /// One test binary, whose words are printed if it fails.
-fn run_unit(binary: &TestBinary, deadline: Instant, effort: Effort) -> Result<Passed, String> {
+fn run_unit(binary: &TestBinary, deadline: Instant, effort: Effort, sample: Sample) -> Result<Passed, String> {
     let began = Instant::now();
     let mut command = binary.command();
     if effort == Effort::Soak {
         command.env("HELENUS_MODEL_OPERATIONS", "1000000").env("HELENUS_SOAK", "1");
+    } else if let Sample::Third(number) = sample {
+        command.env(SAMPLE, number.to_string());
     }
     let output = process::run_unprinted(&mut command, deadline.saturating_duration_since(began))?;
     let passed = Passed::of(&output);

@@ -1,4 +1,4 @@
-//! Which configurations a run gives each driver: a third of its lines of `tests/drivers/configurations.txt`, by the commit's hash.
+//! The configurations that a run gives each driver: a third of its lines of `tests/drivers/configurations.txt`, by the commit's hash.
 //!
 //! A driver's lines are dealt out in turn to three samples, and each driver begins with another one. So the drivers that speak all versions run
 //! every line between them in each run, and over three samples each driver runs all of its own. A random choice would promise neither; a
@@ -12,7 +12,7 @@ use crate::workspace;
 /// Names the table of the chosen lines to the suites.
 pub const CONFIGURATIONS_FILE: &str = "HELENUS_CONFIGURATIONS_FILE";
 /// Chooses the sample in place of the commit's hash.
-const SAMPLE: &str = "HELENUS_SAMPLE";
+pub const SAMPLE: &str = "HELENUS_SAMPLE";
 /// How many samples make up the whole table.
 const SAMPLES: u64 = 3;
 
