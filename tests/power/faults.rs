@@ -14,7 +14,7 @@ use crate::crash::load::{Promises, check, connect, create};
 /// Schema changes for which there is room on a full disk: less than as many blocks as the metadata log writes ahead.
 const MADE_MAX: usize = 32;
 /// How long a state may take to come about.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 pub async fn load_for(session: &Arc<Session>, promises: &Promises, time: Duration) -> Promises {
     let load = Load::start(session, promises, TASKS);
