@@ -18,6 +18,7 @@ use super::arguments::{Arguments, Reactor};
 use super::cluster::{ClusterConfig, Recover, STORAGE_PORT};
 use super::encryption::InternodeEncryption;
 use super::guardrails;
+use super::hints::HintSettings;
 use super::machine::{Machine, parse_cpu_list};
 use super::seeds::{self, Seeds};
 use super::snitch::{self, Placement};
@@ -74,6 +75,7 @@ pub struct Settings {
     pub enable_cache: Option<bool>,
     pub compaction_throughput: Option<u64>,
     pub disk_reserve: Option<u64>,
+    pub hints: HintSettings,
     pub auto_snapshot: Option<bool>,
     pub flush_on_drain: bool,
     pub import_sstables: bool,
@@ -193,12 +195,15 @@ impl Settings {
         }
         guardrails::check(&mut self.guardrails)?;
         let limits = self.limits(memory_bytes, shards)?;
+        let data_dir = self.data_dir.unwrap_or_else(|| PathBuf::from("helenus-data"));
+        let disk_reserve = self.disk_reserve.unwrap_or(StorageOptions::DISK_RESERVE);
         let port = self.port.unwrap_or(9042);
         // Ports beyond 65535 are not there to be listened on; such a node simply has no shard-aware port.
         let shard_aware = self.shard_aware_port.or(if port == 0 { Some(0) } else { port.checked_add(10_000) });
         Ok(Config {
             cluster_name: self.cluster_name.unwrap_or_else(|| "Test Cluster".to_owned()),
-            data_dir: self.data_dir.unwrap_or_else(|| PathBuf::from("helenus-data")),
+            hints: self.hints.complete(&data_dir, disk_reserve)?,
+            data_dir,
             listen: SocketAddr::new(address, port),
             listen_shard_aware: shard_aware.map(|port| SocketAddr::new(address, port)),
             broadcast: self.broadcast,
@@ -231,7 +236,7 @@ impl Settings {
                 (_, given) => given.filter(|&bytes| bytes > 0),
             },
             compaction_throughput: self.compaction_throughput.unwrap_or(StorageOptions::COMPACTION_THROUGHPUT),
-            disk_reserve: self.disk_reserve.unwrap_or(StorageOptions::DISK_RESERVE),
+            disk_reserve,
             auto_snapshot: self.auto_snapshot.unwrap_or(true),
             flush_on_drain: self.flush_on_drain,
             import_sstables: self.import_sstables,
@@ -370,7 +375,7 @@ fn operators_endpoint(address: Option<IpAddr>, port: Option<u16>, default: u16) 
     (number != 0).then(|| Endpoint { address: SocketAddr::new(ip, number), is_given })
 }
 
-fn in_range<T: PartialOrd + Copy>(
+pub(super) fn in_range<T: PartialOrd + Copy>(
     key: &'static str,
     value: T,
     least: T,

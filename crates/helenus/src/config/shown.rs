@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::guardrails;
+use super::hints;
 use super::units::shown_size as size;
 use super::{CommitLogSync, Config};
 
@@ -48,6 +49,7 @@ impl Config {
         ];
         let mut all: Vec<_> = all.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
         all.extend(guardrails::shown(&self.guardrails));
+        all.extend(hints::shown(&self.hints));
         all.sort();
         all
     }
@@ -62,7 +64,7 @@ fn slow(micros: u64) -> String {
     }
 }
 
-fn duration(time: Duration) -> String {
+pub(super) fn duration(time: Duration) -> String {
     match time.subsec_millis() {
         0 => format!("{}s", time.as_secs()),
         _ => format!("{}ms", time.as_millis()),
