@@ -106,7 +106,7 @@ pub enum Question {
     Snapshot(SnapshotStep),
 }
 
-/// What operators set of hints, until the next start.
+/// A setting of hints that an operator changes, until the next start.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HintSwitch {
     /// Keep hints, or none.

@@ -47,7 +47,7 @@ struct Inner {
     writes: Rc<Writes>,
     reads: Reads,
     rounds: Rc<Rounds>,
-    /// What other nodes missed.
+    /// Writes that other nodes missed.
     hints: Option<Rc<Hints>>,
     /// Where shard 0 sends the connections of other nodes. Set right after the coordinator is made: the seat's handler
     /// needs the coordinator first.

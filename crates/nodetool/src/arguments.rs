@@ -249,10 +249,10 @@ pub(crate) enum Command {
     /// Resume the delivery of hints
     #[command(name = "resumehandoff")]
     ResumeHandoff,
-    /// Keep hints for the nodes of a data center
+    /// Keep hints for the nodes of a datacenter
     #[command(name = "enablehintsfordc")]
     EnableHintsForDatacenter(Datacenter),
-    /// Keep no further hints for the nodes of a data center, until the node restarts
+    /// Keep no further hints for the nodes of a datacenter, until the node restarts
     #[command(name = "disablehintsfordc")]
     DisableHintsForDatacenter(Datacenter),
     /// Set the hinted handoff throttle, until the node restarts
@@ -527,7 +527,7 @@ pub(crate) struct SetTraceProbability {
 
 #[derive(Debug, Args)]
 pub(crate) struct Datacenter {
-    /// Name of the data center
+    /// Name of the datacenter
     pub(crate) datacenter: String,
 }
 

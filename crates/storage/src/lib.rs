@@ -30,6 +30,7 @@ mod snapshot;
 mod space;
 mod sstable;
 mod tables;
+mod truncation_history;
 mod try_outcome;
 mod write_admission;
 mod write_start;

@@ -30,8 +30,8 @@ use crate::sampling::Sampling;
 use crate::sink::{DataSink, ReadEnd, RowSink};
 use crate::sstable::PageCache;
 use crate::tables::{TableState, Tables};
+use crate::truncation_history::TruncationHistory;
 use crate::try_outcome::TryOutcome;
-use crate::write_start::TruncationHistory;
 
 /// The smallest segment: a few groups of the smallest size.
 const SEGMENT_BYTES_MIN: u64 = 64 << 10;

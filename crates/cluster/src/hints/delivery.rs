@@ -252,7 +252,7 @@ impl Delivery {
     /// Sends a hint, and gives the time that its target took.
     async fn send(&self, host: HostId, ways: Ways) -> (Sent, Option<Duration>) {
         let counts = &self.hints.counts;
-        let mut time = None;
+        let (mut time, mut is_refused) = (None, false);
         if !ways.to_target.is_empty() {
             let began = self.hints.runtime.now();
             match self.send_to(host, &ways.to_target).await {
@@ -260,7 +260,7 @@ impl Delivery {
                 Err(error) if is_final(&error) => {
                     tracing::warn!(%host, %error, "node refused a hint; it is dropped");
                     add(&counts.failed, 1);
-                    return (Sent::Done, None);
+                    is_refused = true;
                 }
                 Err(error) => {
                     tracing::debug!(%host, %error, "hint not taken; retrying");
@@ -277,8 +277,10 @@ impl Delivery {
             }
             add(&counts.rerouted, 1);
         }
-        stdx::sometimes!("hint delivered");
-        add(&counts.delivered, 1);
+        if !is_refused {
+            stdx::sometimes!("hint delivered");
+            add(&counts.delivered, 1);
+        }
         (Sent::Done, time)
     }
 

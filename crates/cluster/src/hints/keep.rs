@@ -15,7 +15,7 @@ use super::options::HintOptions;
 use super::record::Start;
 use super::store::{HintStore, NotKept, Ticket};
 
-/// What operators set, until the next start.
+/// Settings that operators change, until the next start.
 #[derive(Debug)]
 struct Switches {
     is_enabled: Cell<bool>,

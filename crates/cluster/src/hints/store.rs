@@ -230,6 +230,7 @@ impl HintStore {
         }
         tracing::error!(%path, %error, "cannot read hints; file renamed to .hints.damaged, its hints are not delivered");
         self.inner.forget(host, file);
+        let _ = self.inner.runtime.remove_file(&file.position_path()).await;
         if let Err(error) = self.inner.runtime.rename(&file.path, &file.damaged_path()).await {
             tracing::error!(%path, %error, "cannot rename file of hints; the next start reads it again");
         }
@@ -274,7 +275,7 @@ impl HintStore {
         }
     }
 
-    /// What waits, by target.
+    /// Hints that wait, by target.
     pub(super) fn pending(&self) -> Vec<PendingHints> {
         let targets = self.inner.targets();
         let now_ms = self.inner.now_ms();

@@ -61,7 +61,7 @@ impl Inner {
                 let targets = self.targets();
                 let written = targets.values().filter_map(|target| due(target.buffered_at, WRITE_AFTER));
                 let synced = targets.values().filter_map(|target| due(target.unsynced_at, self.options.flush_period));
-                // What nobody has hints for needs no look at the disk.
+                // Without hints the disk is not measured.
                 let looked = (!targets.is_empty()).then_some(at_last);
                 written.chain(synced).chain(looked).min()
             };
@@ -86,15 +86,16 @@ impl Inner {
         let folders = shards.iter().filter(|entry| entry.is_dir).filter_map(|entry| number(&entry.name));
         for shard in folders.filter(|shard| shard % count == own) {
             let folder = self.folder(shard);
-            let mut files = Vec::new();
-            for entry in self.runtime.read_dir(&folder).await? {
+            let (mut files, entries) = (Vec::new(), self.runtime.read_dir(&folder).await?);
+            // What was put aside stays.
+            let is_done = entries.iter().all(|entry| entry.name.ends_with(".position"));
+            for entry in entries {
                 if let Some((host, created_ms)) = HintFile::parse(&entry.name) {
                     self.note_created_ms(created_ms);
                     files.push((host, HintFile { bytes: entry.len, ..HintFile::new(&folder, host, created_ms) }));
                 }
             }
-            if files.is_empty() && shard != own {
-                // Its last hints are delivered: nothing is left but positions.
+            if is_done && shard != own {
                 let _ = self.runtime.remove_dir_all(&folder).await;
             }
             let mut targets = self.targets();
@@ -209,12 +210,7 @@ impl Inner {
             (open.file.clone(), open.is_new, number, seals)
         };
         if is_new {
-            // The names of the folders too: they may be new.
-            for folder in [&self.folder(self.runtime.shard().0), &self.dir, self.dir.parent().unwrap_or(&self.dir)] {
-                if !folder.as_os_str().is_empty() {
-                    self.runtime.sync_dir(folder).await?;
-                }
-            }
+            self.sync_names().await?;
         }
         file.sync_data().await?;
         let mut targets = self.targets();
@@ -228,6 +224,20 @@ impl Inner {
             self.changed.notify_all();
         }
         Ok(())
+    }
+
+    /// Makes the names of a new file and of its folders durable.
+    async fn sync_names(&self) -> io::Result<()> {
+        self.runtime.sync_dir(&self.folder(self.runtime.shard().0)).await?;
+        self.runtime.sync_dir(&self.dir).await?;
+        let Some(parent) = self.dir.parent().filter(|parent| !parent.as_os_str().is_empty()) else { return Ok(()) };
+        match self.runtime.sync_dir(parent).await {
+            // A folder that this user may not read, or on a file system that syncs no folders, was there before.
+            Err(error) if matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::InvalidInput) => {
+                Ok(())
+            }
+            result => result,
+        }
     }
 
     /// The disk does not take the target's hints: those that are not on it are lost.

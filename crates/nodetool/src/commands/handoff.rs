@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::done;
 use crate::arguments::{Datacenter, SetHandoffThrottle, SetMaxHintWindow, TruncateHints};
 use crate::error::ToolError;
 use crate::layout::{Columns, date_and_time};
@@ -139,4 +138,10 @@ impl Report for PendingHints {
 fn date_time(ms: u64) -> String {
     let minute = date_and_time(ms / 60_000 * 60_000).replace('T', " ");
     format!("{minute}:{:02},{:03}", ms / 1000 % 60, ms % 1000)
+}
+
+/// The node does something of which there is nothing to tell.
+fn done(node: &mut dyn Surroundings, request: Request) -> Result<Answer, ToolError> {
+    node.order(request)?;
+    Ok(Answer::nothing())
 }

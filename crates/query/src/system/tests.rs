@@ -105,7 +105,12 @@ fn shown(tables: &SystemTables, keyspace: &str, name: &str, partition: Option<&[
     let table = tables.table(keyspace, name).expect("the table is there");
     let mut lines = Vec::new();
     for row in tables
-        .parts(table, (&user_schema(), &ring()), &Gathered { clients: clients(), hints: hints(), ..Gathered::default() }, partition)
+        .parts(
+            table,
+            (&user_schema(), &ring()),
+            &Gathered { clients: clients(), hints: hints(), ..Gathered::default() },
+            partition,
+        )
         .flatten()
     {
         assert_eq!(row.len(), table.columns().len());

@@ -21,7 +21,7 @@ const DIR: &str = "/data/hints";
 const AT_MOST: Duration = Duration::from_secs(3600);
 const SEEDS: u64 = 60;
 
-/// What was done, as only the test knows it.
+/// The record of hints that were kept, synced and delivered.
 #[derive(Debug, Default)]
 struct Known {
     next: u64,

@@ -4,7 +4,7 @@ use admin::{HintFacts, HintSwitch, NodeHintFacts, Refusal};
 use cluster::coordinator::{Hints, PendingHints};
 use topology::HostId;
 
-/// What is set of hints, and what waits.
+/// The settings of hints, and what waits.
 pub(super) fn hint_facts(hints: &Hints) -> HintFacts {
     let pending = |pending: PendingHints| NodeHintFacts {
         host_id: pending.host_id.to_string(),
