@@ -378,6 +378,8 @@ pub(crate) fn config(options: NodeOptions, listen: SocketAddr, shards: u16) -> C
         log_to_stdout: false,
         planted: options.planted,
         salvage_commitlog: false,
+        // Tests look at replicas that miss writes.
+        hints: Default::default(),
     }
 }
 

@@ -8,6 +8,7 @@ mod copies;
 mod endpoints;
 mod events;
 mod founding;
+mod hints;
 mod hostile;
 mod leaving;
 mod liveness;

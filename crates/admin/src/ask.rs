@@ -1,12 +1,13 @@
 //! What the admin thread asks shards, and how it asks one or all of them.
 
 use std::net::IpAddr;
+use std::time::Duration;
 
 use runtime::{Outside, OutsideResponder, OutsideSeat, ShardId, Unanswered};
 
 use crate::facts::{
-    CompactionFacts, EndedCompactionFacts, NodeFacts, ProcessFacts, SampledFacts, ScrubFacts, ShardFigures, SlowQuery,
-    SnapshotFacts, TableFacts, TableName, UpgradeFacts,
+    CompactionFacts, EndedCompactionFacts, HintFacts, NodeFacts, ProcessFacts, SampledFacts, ScrubFacts, ShardFigures,
+    SlowQuery, SnapshotFacts, TableFacts, TableName, UpgradeFacts,
 };
 use crate::problem::Problem;
 
@@ -84,6 +85,10 @@ pub enum Question {
         /// Also where keyspaces have more replicas than nodes are left.
         is_forced: bool,
     },
+    /// The shard's hints.
+    Hints,
+    /// Set something of hints.
+    SetHints(HintSwitch),
     /// How likely a request is traced from now on that does not ask for it.
     SetTraceProbability(f64),
     /// What compactions of all shards may write from now on, bytes a second; 0: no limit.
@@ -99,6 +104,31 @@ pub enum Question {
     Drain(DrainStep),
     /// A step of a snapshot.
     Snapshot(SnapshotStep),
+}
+
+/// A setting of hints that an operator changes, until the next start.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum HintSwitch {
+    /// Keep hints, or none.
+    Enabled(bool),
+    /// Keep hints for the nodes of a datacenter, or none.
+    Datacenter {
+        /// Its name.
+        name: String,
+        /// True if they are kept.
+        is_enabled: bool,
+    },
+    /// Deliver none, or go on.
+    Paused(bool),
+    /// The time after the oldest hint of a node after which no further one is kept for it.
+    Window(Duration),
+    /// Bytes a second of the node to another; 0: no limit.
+    Throttle(u64),
+    /// Remove hints.
+    Remove {
+        /// Of the node with this id; `None`: of all.
+        host_id: Option<String>,
+    },
 }
 
 /// Steps of a drain, each for all shards before the next.
@@ -187,6 +217,8 @@ pub enum Answer {
     Endpoints(Vec<IpAddr>),
     /// To [`Question::Upgrade`].
     Upgrade(UpgradeFacts),
+    /// To [`Question::Hints`].
+    Hints(HintFacts),
     /// It is done.
     Done,
     /// It is not.

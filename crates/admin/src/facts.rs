@@ -265,6 +265,15 @@ pub struct ShardFigures {
     pub row_bytes: u64,
     pub row_bytes_max: u64,
 
+    pub hints_created: u64,
+    pub hints_delivered: u64,
+    pub hints_rerouted: u64,
+    pub hints_failed: u64,
+    pub hints_dropped: u64,
+    pub hints_void: u64,
+    pub hints_bytes: u64,
+    pub hints_bytes_max: u64,
+
     pub compactions: u64,
     pub compactions_active: u64,
     /// Tables with pending compactions.
@@ -272,6 +281,49 @@ pub struct ShardFigures {
     pub compacted_inputs: u64,
     pub compacted_outputs: u64,
     pub compacted_bytes: u64,
+}
+
+/// One shard's hints, or those of all.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[allow(missing_docs, reason = "docs/internals/hints.md says what each of them means")]
+pub struct HintFacts {
+    pub is_enabled: bool,
+    pub is_paused: bool,
+    pub disabled_datacenters: Vec<String>,
+    pub window_ms: u64,
+    /// Bytes a second of the node to another; 0: no limit.
+    pub throttle: u64,
+    pub pending: Vec<NodeHintFacts>,
+}
+
+/// Hints that wait for one node.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names say it")]
+pub struct NodeHintFacts {
+    pub host_id: String,
+    pub files: u64,
+    pub bytes: u64,
+    /// The times at which the oldest and the newest file were made.
+    pub oldest_ms: u64,
+    pub newest_ms: u64,
+}
+
+impl HintFacts {
+    /// Adds what waits on another shard. What is set is the same on all.
+    pub fn merge(&mut self, other: HintFacts) {
+        for pending in other.pending {
+            match self.pending.iter_mut().find(|own| own.host_id == pending.host_id) {
+                Some(own) => {
+                    own.files += pending.files;
+                    own.bytes += pending.bytes;
+                    own.oldest_ms = own.oldest_ms.min(pending.oldest_ms);
+                    own.newest_ms = own.newest_ms.max(pending.newest_ms);
+                }
+                None => self.pending.push(pending),
+            }
+        }
+        self.pending.sort_by(|one, other| one.host_id.cmp(&other.host_id));
+    }
 }
 
 /// Values by size: `counts[i]` of them are at most `offsets[i]`, and above the offset before; the last count is of those above all.
@@ -469,6 +521,21 @@ mod tests {
         assert_eq!(all.counts, [1, 0, 2, 1]);
         assert_eq!(all.range(), Some((1, 100)));
         assert_eq!(all.mean(), Some((1 + 100 + 100 + 100) / 4));
+    }
+
+    #[test]
+    fn hints_of_shards_add_up_by_node() {
+        let of = |host_id: &str, oldest_ms| NodeHintFacts {
+            host_id: host_id.to_owned(),
+            files: 1,
+            bytes: 10,
+            oldest_ms,
+            newest_ms: oldest_ms + 5,
+        };
+        let mut all = HintFacts { pending: vec![of("b", 7)], ..HintFacts::default() };
+        all.merge(HintFacts { pending: vec![of("a", 3), of("b", 2)], ..HintFacts::default() });
+        let sum = NodeHintFacts { files: 2, bytes: 20, oldest_ms: 2, newest_ms: 12, ..of("b", 0) };
+        assert_eq!(all.pending, [of("a", 3), sum]);
     }
 
     #[test]

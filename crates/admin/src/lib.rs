@@ -22,12 +22,13 @@ mod snapshot;
 mod state;
 
 pub use ask::{
-    Answer, DrainStep, Question, QuestionResponder, QuestionSeat, Questions, Refusal, SnapshotStep, questions,
+    Answer, DrainStep, HintSwitch, Question, QuestionResponder, QuestionSeat, Questions, Refusal, SnapshotStep,
+    questions,
 };
 pub use facts::{
-    Buckets, CompactionFacts, EndedCompactionFacts, GroupFacts, KeyspaceFacts, LifeFacts, NodeFacts, ProcessFacts,
-    RequestFacts, RingNode, SampledFacts, SampledPartition, ScrubFacts, ShardFigures, SlowQuery, SnapshotFacts,
-    TableFacts, TableName, UpgradeFacts, UpgradeNode,
+    Buckets, CompactionFacts, EndedCompactionFacts, GroupFacts, HintFacts, KeyspaceFacts, LifeFacts, NodeFacts,
+    NodeHintFacts, ProcessFacts, RequestFacts, RingNode, SampledFacts, SampledPartition, ScrubFacts, ShardFigures,
+    SlowQuery, SnapshotFacts, TableFacts, TableName, UpgradeFacts, UpgradeNode,
 };
 pub use listen::{Bound, Endpoint, ListenError, bind};
 pub use logging::LogLevel;

@@ -7,6 +7,7 @@ mod cql;
 mod departures;
 mod gossip;
 mod health;
+mod hints;
 mod life;
 mod node;
 mod requests;
@@ -40,6 +41,7 @@ fn rest() -> Router<App> {
         .merge(upgrade::routes())
         .merge(gossip::routes())
         .merge(departures::routes())
+        .merge(hints::routes())
         .merge(cache::routes())
         .merge(compaction::routes())
         .merge(snapshots::routes())

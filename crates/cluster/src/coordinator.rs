@@ -17,12 +17,14 @@ use runtime::{Mesh, MeshSeat, Runtime, ShardId, TaskHandle};
 use schema::TableId;
 use topology::{ConsistencyLevel, HostId, ReplicationStrategy, Ring, Sharder, Token};
 
+use crate::hints::Delivery;
 use crate::paxos::Rounds;
 use crate::plan::{self, Placement};
 use crate::read::Reads;
 use crate::replica::Shards;
 use crate::write::Writes;
 
+pub use crate::hints::{HintFigures, HintOptions, Hints, PendingHints};
 pub use crate::outcome::{Failure, Refusal};
 pub use crate::paxos::Attempt;
 pub use crate::plan::{PlanPlace, ReplicaPlan, Replication, Unavailable};
@@ -45,6 +47,8 @@ struct Inner {
     writes: Rc<Writes>,
     reads: Reads,
     rounds: Rc<Rounds>,
+    /// Writes that other nodes missed.
+    hints: Option<Rc<Hints>>,
     /// Where shard 0 sends the connections of other nodes. Set right after the coordinator is made: the seat's handler
     /// needs the coordinator first.
     peer_sockets: OnceCell<Mesh<PeerSocket, ()>>,
@@ -74,22 +78,26 @@ pub struct CoordinatorParts {
     pub internode: Option<LocalNode>,
     /// Range scans under way at once.
     pub scans_max: usize,
+    /// How hints are kept for other nodes.
+    pub hints: HintOptions,
 }
 
 impl Coordinator {
     /// Takes the seats, begins to serve the other shards, and to dial the other nodes.
     pub fn new(parts: CoordinatorParts) -> Coordinator {
-        let CoordinatorParts { runtime, ring, sharder, storage, seat, peer_seat, internode, scans_max } = parts;
+        let CoordinatorParts { runtime, ring, sharder, storage, seat, peer_seat, internode, scans_max, hints } = parts;
         let local = ring.local_node().host_id;
+        let hints = Hints::open(&runtime, &storage, &hints, internode.is_some());
         let shards = Shards::new(runtime.clone(), sharder, storage, CounterId(local.0), seat);
         let peers = internode.clone().map(|internode| Peers::new(&runtime, internode));
         let incoming = Incoming::default();
         incoming.follow(ring.others().map(|node| node.host_id));
         let placement = Placement::new(ring, peers);
         let inner = Inner {
-            writes: Writes::new(Rc::clone(&shards), Rc::clone(&placement)),
+            writes: Writes::new(Rc::clone(&shards), Rc::clone(&placement), hints.clone()),
             reads: Reads::new(Rc::clone(&shards), scans_max),
             rounds: Rounds::new(Rc::clone(&shards)),
+            hints,
             shards,
             placement,
             peer_sockets: OnceCell::new(),
@@ -132,7 +140,7 @@ impl Coordinator {
     /// The place that a write of the plan is served at.
     #[inline]
     pub fn place_of_write(&self, plan: &ReplicaPlan<'_>) -> PlanPlace {
-        plan.place(plan.is_local_write(), self.shard())
+        plan.place(plan.is_local_alone(), self.shard())
     }
 
     /// The place that a read of the plan is served at.
@@ -173,6 +181,19 @@ impl Coordinator {
     /// The present ring.
     pub fn ring(&self) -> Rc<Ring> {
         Rc::clone(self.inner.placement.nodes().ring())
+    }
+
+    /// The hints that this shard keeps; `None`: there is no folder for them.
+    pub fn hints(&self) -> Option<&Hints> {
+        self.inner.hints.as_deref()
+    }
+
+    /// Delivers hints from now on. When every shard has its engine; `replication_of` finds the replication of a table's keyspace as it is then.
+    pub fn deliver_hints(&self, replication_of: impl Fn(TableId) -> Option<Rc<Replication>> + 'static) {
+        let Inner { hints: Some(hints), writes, placement, .. } = &*self.inner else { return };
+        if self.inner.internode.is_some() {
+            Delivery::start(hints, writes, placement, Rc::new(replication_of));
+        }
     }
 
     /// The shard's storage.

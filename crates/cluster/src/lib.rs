@@ -9,6 +9,7 @@ pub mod paxos;
 
 pub mod replica;
 
+mod hints;
 mod outcome;
 mod plan;
 mod read;

@@ -26,4 +26,4 @@ pub(crate) use answer::answer;
 pub(crate) use apply::{apply_error, apply_when_there_is_room, unreadable};
 pub(crate) use page::{PageItem, PageReader};
 pub(crate) use shards::{ByShard, Shards, add};
-pub(crate) use verbs::{ask_to_count, ask_to_read, ask_to_write, register};
+pub(crate) use verbs::{ask_to_count, ask_to_read, ask_to_write, ask_to_write_in_bulk, register};

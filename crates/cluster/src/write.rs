@@ -2,6 +2,7 @@
 
 mod batch;
 mod counter;
+mod missed;
 mod place;
 mod planned;
 mod tally;

@@ -8,7 +8,8 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use cluster::coordinator::{
-    Coordinator, CoordinatorParts, Failure, PageLimits, PlannedMutation, ReadDone, Replication, Unavailable,
+    Coordinator, CoordinatorParts, Failure, HintOptions, PageLimits, PlannedMutation, ReadDone, Replication,
+    Unavailable,
 };
 use cluster::paxos::with_state_table;
 use cql_types::CqlType;
@@ -115,6 +116,7 @@ async fn open(runtime: &Runtime, first: Rc<Ring>) -> Coordinator {
         peer_seat: runtime::mesh(1, 8).remove(0),
         internode: Some(internode),
         scans_max: 4,
+        hints: HintOptions::default(),
     });
     let listener = runtime.listen(local).await.expect("the address is this machine's");
     coordinator.accept_peers(listener);

@@ -305,7 +305,7 @@ impl Peer {
         let began = self.inner.runtime.now();
         let peer = match &self.inner.bulk {
             // Without that connection it is made on this one.
-            Some(bulk) if request.bytes > REQUEST_BYTES_MAX && self.is_up() && bulk.inner.dialled().await => bulk,
+            Some(bulk) if request.is_large(REQUEST_BYTES_MAX) && self.is_up() && bulk.inner.dialled().await => bulk,
             _ => self,
         };
         let inner = &*peer.inner;

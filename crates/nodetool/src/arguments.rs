@@ -234,6 +234,42 @@ pub(crate) enum Command {
     /// Print the probability of tracing a request
     #[command(name = "gettraceprobability")]
     GetTraceProbability,
+    /// Print whether hints are kept for nodes that miss writes
+    #[command(name = "statushandoff")]
+    StatusHandoff,
+    /// Keep hints for nodes that miss writes
+    #[command(name = "enablehandoff")]
+    EnableHandoff,
+    /// Keep no further hints, until the node restarts; those that are kept are delivered
+    #[command(name = "disablehandoff")]
+    DisableHandoff,
+    /// Pause the delivery of hints, until the node restarts
+    #[command(name = "pausehandoff")]
+    PauseHandoff,
+    /// Resume the delivery of hints
+    #[command(name = "resumehandoff")]
+    ResumeHandoff,
+    /// Keep hints for the nodes of a datacenter
+    #[command(name = "enablehintsfordc")]
+    EnableHintsForDatacenter(Datacenter),
+    /// Keep no further hints for the nodes of a datacenter, until the node restarts
+    #[command(name = "disablehintsfordc")]
+    DisableHintsForDatacenter(Datacenter),
+    /// Set the hinted handoff throttle, until the node restarts
+    #[command(name = "sethintedhandoffthrottlekb")]
+    SetHandoffThrottle(SetHandoffThrottle),
+    /// Print the max hint window in ms
+    #[command(name = "getmaxhintwindow")]
+    GetMaxHintWindow,
+    /// Set the max hint window, until the node restarts
+    #[command(name = "setmaxhintwindow")]
+    SetMaxHintWindow(SetMaxHintWindow),
+    /// Remove all hints, or those of the given nodes
+    #[command(name = "truncatehints")]
+    TruncateHints(TruncateHints),
+    /// Print the hints that wait for other nodes
+    #[command(name = "listpendinghints")]
+    ListPendingHints,
     /// Sample and print the most active partitions
     #[command(name = "toppartitions", visible_alias = "profileload")]
     TopPartitions(TopPartitions),
@@ -487,6 +523,30 @@ pub(crate) struct SetTraceProbability {
     /// Probability from 0 to 1
     #[arg(allow_negative_numbers = true)]
     pub(crate) probability: f64,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Datacenter {
+    /// Name of the datacenter
+    pub(crate) datacenter: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SetHandoffThrottle {
+    /// KiB/s of this node to another; 0 is unlimited
+    pub(crate) value: u64,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SetMaxHintWindow {
+    /// Milliseconds after the oldest hint of a node after which no further one is kept for it
+    pub(crate) value: u64,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TruncateHints {
+    /// Addresses of nodes [default: all]
+    pub(crate) endpoints: Vec<std::net::IpAddr>,
 }
 
 #[derive(Debug, Args)]

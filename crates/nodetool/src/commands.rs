@@ -10,6 +10,7 @@ mod describecluster;
 mod failuredetector;
 mod getendpoints;
 mod gossipinfo;
+mod handoff;
 mod info;
 mod logging;
 mod proxyhistograms;
@@ -71,6 +72,18 @@ pub(crate) fn run(command: &Command, node: &mut dyn Surroundings) -> Result<Answ
         Command::SetLoggingLevel(arguments) => logging::set_level(arguments, node),
         Command::SetTraceProbability(arguments) => logging::set_trace_probability(arguments, node),
         Command::GetTraceProbability => logging::trace_probability(node),
+        Command::StatusHandoff => handoff::status(node),
+        Command::EnableHandoff => handoff::enable(true, node),
+        Command::DisableHandoff => handoff::enable(false, node),
+        Command::PauseHandoff => handoff::pause(true, node),
+        Command::ResumeHandoff => handoff::pause(false, node),
+        Command::EnableHintsForDatacenter(arguments) => handoff::datacenter(arguments, true, node),
+        Command::DisableHintsForDatacenter(arguments) => handoff::datacenter(arguments, false, node),
+        Command::SetHandoffThrottle(arguments) => handoff::set_throttle(arguments, node),
+        Command::GetMaxHintWindow => handoff::window(node),
+        Command::SetMaxHintWindow(arguments) => handoff::set_window(arguments, node),
+        Command::TruncateHints(arguments) => handoff::truncate(arguments, node),
+        Command::ListPendingHints => handoff::pending(node),
         Command::TopPartitions(arguments) => toppartitions::run(arguments, node),
     }
 }

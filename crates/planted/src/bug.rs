@@ -15,6 +15,8 @@ pub enum Suite {
     Consensus,
     /// `crates/metadata/src/tests/`: nodes of a group whose disks are lists of records.
     Group,
+    /// `crates/cluster/src/`: requests over many replicas.
+    Requests,
     /// `crates/membership/src/`: who may be a node, found a group or recover one.
     Membership,
 }
@@ -168,6 +170,12 @@ bugs! {
         "Files that are taken in while the node runs are not listed before the first shard names them.";
     RepairWritesOwnRow, "repair-writes-own-row", Simulation, "replica-away-meanwhile",
         "Read repair writes to a replica what that replica has itself, not what all came to.";
+    HintRemovedUndelivered, "hint-removed-undelivered", Requests, "hints::tests::nodes::what_a_node_missed_is_delivered_though_it_dies_again_meanwhile",
+        "A file of hints is removed although its node died before it had all of them.";
+    HintOutlivesTruncate, "hint-outlives-truncate", Requests, "hints::tests::nodes::what_was_truncated_since_is_not_delivered",
+        "Hints of a table that was truncated since are delivered.";
+    AnyBeforeHintSynced, "any-before-hint-synced", Requests, "hints::tests::nodes::a_write_at_any_is_on_the_disk_when_it_is_answered",
+        "A write at ANY that no replica has is answered before its hint is on the disk.";
     LwtReplyBeforeSync, "lwt-reply-before-sync", Simulation, "slow-conditional-cut",
         "A conditional statement is answered before what it saw and wrote is on the disk.";
     OldTermCommittedByCount, "old-term-committed-by-count", Consensus, "bugs::an_entry_of_an_earlier_term_is_not_committed_by_its_copies",

@@ -3,6 +3,7 @@
 //! Shard 0 decides on schema changes and truncations, one after the other, since it holds the metadata log; it then has
 //! every shard take them over before the client is answered.
 
+use cluster::coordinator::PendingHints;
 use schema::{SchemaChange, SchemaEvent, TableId};
 use storage::{FilesToTakeIn, ReplayPosition};
 use topology::{Epoch, Node, NodeIndex};
@@ -100,6 +101,8 @@ pub(crate) enum ControlRequest {
     LogEnds,
     /// From shard 0: give the bytes of the SSTables.
     DiskBytes,
+    /// Say which hints wait.
+    PendingHints,
     /// Say what the shard keeps of traced requests.
     Traces {
         /// Of this one alone.
@@ -126,6 +129,8 @@ pub(crate) enum ControlReply {
     LogEnds(Vec<ReplayPosition>),
     /// To [`ControlRequest::DiskBytes`].
     DiskBytes(u64),
+    /// To [`ControlRequest::PendingHints`].
+    PendingHints(Vec<PendingHints>),
     /// What the shard keeps of traced requests.
     Traces(Vec<Traced>),
     /// Done.

@@ -16,6 +16,7 @@ mod guarded;
 mod guarded_ddl;
 mod guarded_values;
 mod hand_over;
+mod hints;
 mod log_ends;
 mod long;
 mod node_events;
@@ -35,6 +36,7 @@ mod write;
 
 pub use endpoints::{EndpointsError, endpoints};
 use hand_over::HeldBack;
+pub use hints::deliver_hints;
 pub use log_ends::{disk_bytes, log_ends};
 pub use node_events::announce_node;
 pub use statement_summary::StatementSummary;
@@ -184,6 +186,7 @@ impl Engine {
             peer_seat: seats.peers,
             internode,
             scans_max: options.scans_max,
+            hints: options.hints,
         });
         let system = SystemTables::new(node.clone(), async || runtime.maybe_yield().await).await;
         let catalog = Rc::new(Catalog::new(schema, Rc::new(system), &coordinator));

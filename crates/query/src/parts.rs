@@ -6,7 +6,7 @@
 
 use std::rc::Rc;
 
-use cluster::coordinator::{ReplicaReply, ReplicaRequest};
+use cluster::coordinator::{HintOptions, ReplicaReply, ReplicaRequest};
 use internode::{LocalNode, PeerSocket};
 use metadata::MetadataParts;
 use metadata::group::{GroupMessage, Index, NodeId};
@@ -28,11 +28,14 @@ pub struct EngineOptions {
     pub scans_max: usize,
     /// Bytes of long results that are in the making at once on this shard. One that passes it is answered with OVERLOADED.
     pub result_bytes_max: usize,
+    /// How hints are kept for other nodes.
+    pub hints: HintOptions,
 }
 
 impl Default for EngineOptions {
     fn default() -> Self {
-        EngineOptions { prepared_bytes_max: 10 << 20, scans_max: 64, result_bytes_max: 256 << 20 }
+        let hints = HintOptions::default();
+        EngineOptions { prepared_bytes_max: 10 << 20, scans_max: 64, result_bytes_max: 256 << 20, hints }
     }
 }
 

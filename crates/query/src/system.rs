@@ -14,6 +14,7 @@ mod views;
 
 use std::rc::Rc;
 
+use cluster::coordinator::PendingHints;
 use schema::{Keyspace, Schema, Table, system_keyspaces};
 use topology::{Node, Ring};
 
@@ -93,6 +94,13 @@ impl SystemTables {
                     part(table, |rows| clients.for_each(|client| views::push_client(rows, client)))
                 }))
             }
+            ("system_views", "pending_hints") => {
+                let wanted = move |of: &&NodeHints| partition.is_none_or(|key| key == of.pending.host_id.0);
+                let hints = gathered.hints.iter().filter(wanted);
+                Box::new(std::iter::once_with(move || {
+                    part(table, |rows| hints.for_each(|of| views::push_pending_hints(rows, of, ring)))
+                }))
+            }
             ("system_traces", "sessions" | "events") => {
                 let push: fn(&mut Rows<'_>, &Traced, &NodeInfo) =
                     if table.name == "events" { traces::push_events } else { traces::push_session };
@@ -142,6 +150,20 @@ pub(crate) struct Gathered {
     pub(crate) clients: Vec<ClientInfo>,
     /// Where [`shows_traces`] says that they are wanted.
     pub(crate) traces: Vec<Traced>,
+    /// Where [`shows_pending_hints`] says that they are wanted.
+    pub(crate) hints: Vec<NodeHints>,
+}
+
+/// The hints that wait for a node, on all shards.
+#[derive(Debug)]
+pub(crate) struct NodeHints {
+    pub(crate) pending: PendingHints,
+    pub(crate) is_up: bool,
+}
+
+/// True if the rows of `table` are the hints that wait.
+pub(crate) fn shows_pending_hints(table: &Table) -> bool {
+    table.keyspace == "system_views" && table.name == "pending_hints"
 }
 
 /// Whether the rows of `table` are requests that were traced, or their steps.

@@ -77,6 +77,7 @@ impl Shard {
         }
         self.partition_locks().close(table);
         self.note_truncation(position.sequence);
+        self.truncations().begin(table, position);
         self.unfinished().truncate(table, LogSequence(position.sequence));
         if self.planted().is(Bug::TruncationEmptiesEarly) {
             empty(self, table, position);
@@ -89,7 +90,7 @@ impl Shard {
     pub fn truncation_is_durable(&self, table: TableId, position: ReplayPosition) {
         empty(self, table, position);
         self.log().truncated(table, position);
-        self.durable_truncations().insert(table, position);
+        self.truncations().durable.insert(table, position);
         self.partition_locks().open(table);
         self.flusher().truncation_ended();
     }
@@ -118,7 +119,7 @@ impl Shard {
 
     /// A file came to be live after its table was truncated or dropped.
     pub(crate) async fn discard_if_truncated(&self, live: LiveRecord) {
-        let position = self.durable_truncations().get(&live.name.table).copied();
+        let position = self.truncations().durable.get(&live.name.table).copied();
         let is_dropped = self.engine().tables.get(live.name.table).is_none();
         let at = (self.runtime().wall_clock_micros() / 1000).to_string();
         if position.is_some_and(|position| live.end.is_before(&position)) {

@@ -30,8 +30,10 @@ mod snapshot;
 mod space;
 mod sstable;
 mod tables;
+mod truncation_history;
 mod try_outcome;
 mod write_admission;
+mod write_start;
 
 pub use batchlog::{BatchId, UnfinishedBatch};
 pub use cache::CacheCounters;
@@ -55,3 +57,4 @@ pub use sstable::{
 };
 pub use try_outcome::TryOutcome;
 pub use write_admission::WriteAdmission;
+pub use write_start::{boot, grace_seconds, is_truncated_after, write_start};

@@ -1,7 +1,6 @@
 //! [`Shard`]: one shard's engine.
 
 use std::cell::{Ref, RefCell, RefMut};
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::rc::Rc;
 
@@ -31,6 +30,7 @@ use crate::sampling::Sampling;
 use crate::sink::{DataSink, ReadEnd, RowSink};
 use crate::sstable::PageCache;
 use crate::tables::{TableState, Tables};
+use crate::truncation_history::TruncationHistory;
 use crate::try_outcome::TryOutcome;
 
 /// The smallest segment: a few groups of the smallest size.
@@ -108,8 +108,7 @@ struct Inner {
     compactor: Compactor,
     /// Partitions whose counters a task is changing.
     partition_locks: PartitionLocks,
-    /// The last truncations of this process that are durable.
-    durable_truncations: RefCell<BTreeMap<TableId, ReplayPosition>>,
+    truncations: RefCell<TruncationHistory>,
     unfinished: RefCell<Unfinished>,
     /// Segments of other shard counts, until they are retired.
     foreign: RefCell<Vec<FoundSegment>>,
@@ -191,7 +190,7 @@ impl Shard {
             flusher,
             compactor,
             partition_locks: PartitionLocks::default(),
-            durable_truncations: RefCell::default(),
+            truncations: RefCell::new(TruncationHistory::new(truncations)),
             engine: RefCell::new(engine),
             log,
             unfinished: RefCell::default(),
@@ -260,8 +259,8 @@ impl Shard {
         &self.inner.partition_locks
     }
 
-    pub(crate) fn durable_truncations(&self) -> RefMut<'_, BTreeMap<TableId, ReplayPosition>> {
-        self.inner.durable_truncations.borrow_mut()
+    pub(crate) fn truncations(&self) -> RefMut<'_, TruncationHistory> {
+        self.inner.truncations.borrow_mut()
     }
 
     pub(crate) fn unfinished(&self) -> RefMut<'_, Unfinished> {

@@ -112,6 +112,20 @@ const OF_SHARDS: &[OfShard] = &[
     ("helenus_row_cache_entries", Gauge, "Entries in the row cache.", |s| s.row_entries),
     ("helenus_row_cache_bytes", Gauge, "Memory of the row cache.", |s| s.row_bytes),
     ("helenus_row_cache_limit_bytes", Gauge, "Memory that the row cache may use.", |s| s.row_bytes_max),
+    ("helenus_hints_created_total", Counter, "Hints kept for other nodes.", |s| s.hints_created),
+    ("helenus_hints_delivered_total", Counter, "Hints delivered.", |s| s.hints_delivered),
+    ("helenus_hints_rerouted_total", Counter, "Hints delivered to the present replicas of their rows.", |s| {
+        s.hints_rerouted
+    }),
+    ("helenus_hints_failed_total", Counter, "Hints that a node refused for good.", |s| s.hints_failed),
+    ("helenus_hints_dropped_total", Counter, "Hints not kept: no room, past the window, disk error.", |s| {
+        s.hints_dropped
+    }),
+    ("helenus_hints_void_total", Counter, "Mutations of hints that were truncated, dropped or too old.", |s| {
+        s.hints_void
+    }),
+    ("helenus_hints_bytes", Gauge, "Bytes of hints that wait.", |s| s.hints_bytes),
+    ("helenus_hints_limit_bytes", Gauge, "Bytes that hints may take.", |s| s.hints_bytes_max),
     ("helenus_compaction_manager_completed_compactions_total", Counter, "Compactions.", |s| s.compactions),
     ("helenus_compaction_manager_compactions", Gauge, "Compactions running.", |s| s.compactions_active),
     ("helenus_compaction_manager_pending_compactions", Gauge, "Tables with pending compactions.", |s| {

@@ -60,22 +60,9 @@ pub struct ReplicaPlan<'a> {
 }
 
 impl ReplicaPlan<'_> {
-    /// The live replicas: those that a write is sent to.
-    #[inline]
-    pub(crate) fn contacts(&self) -> impl Iterator<Item = NodeIndex> {
-        self.replicas.iter().copied().filter(|&replica| self.nodes.is_alive(replica))
-    }
-
     /// The epoch of the ring that it was made by.
     pub fn epoch(&self) -> Epoch {
         self.nodes.ring().epoch()
-    }
-
-    /// True if this node is the only one to write to, so that nothing needs encoding for the network.
-    #[inline]
-    pub(crate) fn is_local_write(&self) -> bool {
-        let mut contacts = self.contacts();
-        contacts.next() == Some(self.nodes.local()) && contacts.next().is_none()
     }
 
     /// True if this node's answer is enough for a read.
@@ -84,7 +71,7 @@ impl ReplicaPlan<'_> {
         self.required == 1 && self.replicas.contains(&self.nodes.local())
     }
 
-    /// True if this node is the only replica, alive or not.
+    /// True if this node is the only replica, alive or not: a write is sent to no other, and none misses it.
     #[inline]
     pub(crate) fn is_local_alone(&self) -> bool {
         matches!(self.replicas, [only] if *only == self.nodes.local())
@@ -111,7 +98,11 @@ pub(crate) fn plan(
 ) -> Result<ReplicaPlan<'_>, Unavailable> {
     let nodes = replication.nodes();
     let (replicas, needs) = (replication.replicas(token), replication.required(level));
-    let required = check(replicas, nodes, needs, level)?;
+    let required = match level {
+        // A hint is enough. Nothing is read at this level.
+        ConsistencyLevel::Any => needs.total(),
+        _ => check(replicas, nodes, needs, level)?,
+    };
     Ok(ReplicaPlan { nodes, replicas, needs, required, shard: ShardId(sharder.shard_of(token)) })
 }
 
@@ -213,7 +204,7 @@ mod tests {
             [ConsistencyLevel::One, ConsistencyLevel::Quorum, ConsistencyLevel::All, ConsistencyLevel::LocalQuorum]
         {
             let plan = plan(&one, Sharder::new(2), Token(5), level).unwrap();
-            assert!(plan.is_local_write() && plan.is_local_read());
+            assert!(plan.is_local_alone() && plan.is_local_read());
             assert_eq!(plan.required, 1);
         }
         assert!(plan(&three, Sharder::new(1), Token(5), ConsistencyLevel::One).is_ok());

@@ -55,6 +55,18 @@ pub(crate) async fn ask_to_write(peer: &Peer, mutations: &[&[u8]], time: Duratio
     Ok(())
 }
 
+/// The same on the connection for bulk, so that it stands in front of no client's request.
+pub(crate) async fn ask_to_write_in_bulk(peer: &Peer, mutations: &[&[u8]], time: Duration) -> Result<(), ReplicaError> {
+    for mutations in mutations.chunks(MUTATIONS_MAX) {
+        let terms = of_mutations(kind::WRITE, mutations, time).in_bulk();
+        match call(peer, terms, |out| push_mutations(mutations, out)).await? {
+            PeerAnswer::Written => {}
+            _ => return Err(wrong_answer(peer)),
+        }
+    }
+    Ok(())
+}
+
 /// Asks another node to count deltas. Gives the states.
 pub(crate) async fn ask_to_count(peer: &Peer, deltas: &[&[u8]], time: Duration) -> Result<Vec<Vec<u8>>, ReplicaError> {
     let mut all = Vec::with_capacity(deltas.len());

@@ -14,6 +14,7 @@ use schema::TableId;
 use storage::{ApplyError, BatchId};
 use topology::{ConsistencyLevel, Required};
 
+use super::missed::Hinting;
 use super::planned::{PlannedMutation, by_shard, is_whole_everywhere, onto_one_ring, onto_present_ring};
 use super::writes::Writes;
 use crate::outcome::Failure;
@@ -42,7 +43,7 @@ impl Writes {
         if planted.is(Bug::BatchDoneBeforeDelivered) {
             self.shards.storage.finish_batch(id);
         }
-        match self.deliver(Rc::clone(&planned), needs).await {
+        match self.deliver(Rc::clone(&planned), needs, Hinting::of(level)).await {
             Ok(()) => {
                 self.shards.storage.finish_batch(id);
                 Ok(())
@@ -78,7 +79,8 @@ impl Writes {
     /// Delivers a batch that a start found in the log: at once if that can be done, else again and again.
     pub(crate) async fn finish_batch(self: &Rc<Self>, id: BatchId, planned: Vec<PlannedMutation>) {
         stdx::sometimes!("batch replay");
-        if !self.try_to_finish(id, &planned).await {
+        // The hints of its first delivery may have been lost with the process.
+        if !self.try_to_finish(id, &planned, Hinting::Kept).await {
             self.deliver_in_background(id, Rc::new(planned));
         }
     }
@@ -117,9 +119,14 @@ impl Writes {
     }
 
     /// Writes every part, synced on this node whatever the mode: the log is about to forget the batch.
-    async fn deliver(&self, planned: Rc<Vec<PlannedMutation>>, needs: Vec<Required>) -> Result<(), Failure> {
+    async fn deliver(
+        &self,
+        planned: Rc<Vec<PlannedMutation>>,
+        needs: Vec<Required>,
+        hinting: Hinting,
+    ) -> Result<(), Failure> {
         if !planned.iter().zip(&needs).all(|(planned, needs)| planned.is_local(needs)) {
-            return self.write_to_replicas(planned, needs, true).await;
+            return self.write_to_replicas(planned, needs, (true, hinting)).await;
         }
         let planned = match Rc::try_unwrap(planned) {
             Ok(planned) => planned,
@@ -133,7 +140,7 @@ impl Writes {
         self.shards.runtime.spawn(Group::Maintenance, async move {
             loop {
                 writes.shards.runtime.sleep(REST).await;
-                if writes.try_to_finish(id, &planned).await {
+                if writes.try_to_finish(id, &planned, Hinting::None).await {
                     return;
                 }
             }
@@ -142,14 +149,14 @@ impl Writes {
 
     /// Delivers what still counts of a batch, at one replica of each mutation at least, on the present ring: a batch may wait for longer than
     /// the ring that it was planned by is there.
-    async fn try_to_finish(&self, id: BatchId, planned: &[PlannedMutation]) -> bool {
+    async fn try_to_finish(&self, id: BatchId, planned: &[PlannedMutation], hinting: Hinting) -> bool {
         let storage = &self.shards.storage;
         let wanted = planned.iter().filter(|planned| storage.is_batch_wanted(id, &planned.mutation));
         let mut wanted = self.copied(wanted).await;
         onto_present_ring(&mut wanted, &self.placement);
         if !wanted.is_empty() {
             let needs = vec![Required::Total(1); wanted.len()];
-            if let Err(error) = self.deliver(Rc::new(wanted), needs).await {
+            if let Err(error) = self.deliver(Rc::new(wanted), needs, hinting).await {
                 tracing::info!(%error, "logged batch not delivered; retrying");
                 return false;
             }

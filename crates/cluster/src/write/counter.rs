@@ -7,6 +7,7 @@ use mutation::MutationRef;
 use storage::{Ack, TryOutcome};
 use topology::{ConsistencyLevel, NodeIndex};
 
+use super::missed::Hinting;
 use super::place::WRITE_TIME;
 use super::planned::{PlannedMutation, are_local, by_shard, onto_one_ring};
 use super::writes::Writes;
@@ -53,7 +54,7 @@ impl Writes {
             let planned = states.into_iter().filter_map(|state| as_planned(state, &planned)).collect::<Vec<_>>();
             // The leader is sent them again, which changes nothing there, and answers for itself.
             let needs = planned.iter().map(|planned| planned.replication.required(level).clone()).collect();
-            self.write_to_replicas(Rc::new(planned), needs, false).await?;
+            self.write_to_replicas(Rc::new(planned), needs, (false, Hinting::Kept)).await?;
         }
         Ok(())
     }

@@ -28,17 +28,21 @@ impl PlannedMutation {
         self.replication.replicas(self.token).iter().copied().filter(|&node| nodes.is_alive(node))
     }
 
-    /// True if this node is its only contact, and its answer enough for `needs`: then nothing is counted, and this node's refusal is the
-    /// answer.
+    /// Its replicas that are none of its contacts: they are down, and miss it.
+    pub(super) fn absent(&self, contacts: &[NodeIndex]) -> impl Iterator<Item = NodeIndex> {
+        self.replication.replicas(self.token).iter().copied().filter(|node| !contacts.contains(node))
+    }
+
+    /// True if this node is its only replica, and its answer enough for `needs`: then nothing is counted or hinted, and this node's refusal is
+    /// the answer.
     pub(super) fn is_local(&self, needs: &Required) -> bool {
         let nodes = self.replication.nodes();
-        let mut contacts = self.contacts();
-        let is_only = contacts.next() == Some(nodes.local()) && contacts.next().is_none();
+        let is_only = matches!(self.replication.replicas(self.token), [only] if *only == nodes.local());
         is_only && is_enough(needs, nodes.ring(), &[nodes.local()])
     }
 }
 
-/// True if this node is the only contact of all, and enough for `level`.
+/// True if this node is the only replica of all, and enough for `level`.
 pub(crate) fn are_local(planned: &[PlannedMutation], level: ConsistencyLevel) -> bool {
     planned.iter().all(|planned| planned.is_local(planned.replication.required(level)))
 }
@@ -80,7 +84,8 @@ pub(super) fn is_whole_everywhere(planned: &[PlannedMutation]) -> bool {
     };
     let mut all = planned.iter().map(owners);
     let first = all.next();
-    all.all(|owners| Some(owners) == first)
+    // What no replica takes now is hinted for each alone.
+    first.as_ref().is_none_or(|first| !first.is_empty()) && all.all(|owners| Some(owners) == first)
 }
 
 /// The mutations by the shard of this node that owns them.

@@ -104,6 +104,19 @@ impl Tally {
         verdict
     }
 
+    /// True if some replica may still answer.
+    pub(super) fn is_open(&self) -> bool {
+        self.mutations.borrow().iter().any(|counted| !counted.open.is_empty())
+    }
+
+    /// The mutations that do not have the answers that they need.
+    pub(super) fn unmet(&self, ring: &Ring) -> Vec<usize> {
+        let mutations = self.mutations.borrow();
+        let all = mutations.iter().enumerate();
+        let unmet = all.filter(|(_, counted)| !is_enough(&counted.needs, ring, &counted.written));
+        unmet.map(|(index, _)| index).collect()
+    }
+
     /// What a request is told whose time is over.
     pub(super) fn timeout(&self, ring: &Ring) -> Failure {
         let mutations = self.mutations.borrow();

@@ -6,17 +6,21 @@ use runtime::{Group, ShardId};
 use storage::{Ack, ApplyError, TryOutcome};
 use topology::{ConsistencyLevel, Required};
 
+use super::missed::{Hinting, Missed, is_missed};
 use super::place::{Place, WRITE_TIME};
 use super::planned::{PlannedMutation, are_local, by_shard, onto_one_ring};
 use super::tally::{Tally, Verdict};
+use crate::hints::Hints;
 use crate::outcome::Failure;
-use crate::plan::Placement;
+use crate::plan::{Nodes, Placement};
 use crate::replica::{ReplicaError, Shards, apply_error};
 
 /// The writes that a shard coordinates.
 pub(crate) struct Writes {
     pub(super) shards: Rc<Shards>,
     pub(super) placement: Rc<Placement>,
+    /// None where no other node could miss anything.
+    hints: Option<Rc<Hints>>,
 }
 
 /// The mutations of a write for one place, one record of one log where it is a shard of this node.
@@ -32,11 +36,18 @@ impl Part {
     fn mutations<'w>(&self, write: &'w [PlannedMutation]) -> Vec<&'w [u8]> {
         self.indices.iter().map(|&index| write[index].mutation.as_slice()).collect()
     }
+
+    /// Has it hinted. What this node itself refused is no hint.
+    fn is_missed(&self, missed: &Missed, nodes: &Nodes, write: &[PlannedMutation]) {
+        if let Place::There(node) = self.place {
+            missed.keep(nodes.ring().node(node), &self.indices, &self.mutations(write));
+        }
+    }
 }
 
 impl Writes {
-    pub(crate) fn new(shards: Rc<Shards>, placement: Rc<Placement>) -> Rc<Writes> {
-        Rc::new(Writes { shards, placement })
+    pub(crate) fn new(shards: Rc<Shards>, placement: Rc<Placement>, hints: Option<Rc<Hints>>) -> Rc<Writes> {
+        Rc::new(Writes { shards, placement, hints })
     }
 
     /// Writes on this shard without waiting, if the mutation's size allows that.
@@ -79,33 +90,51 @@ impl Writes {
             return Ok(self.shards.write_all(by_shard(planned), false).await?);
         }
         let needs = planned.iter().map(|planned| planned.replication.required(level).clone()).collect();
-        self.write_to_replicas(Rc::new(planned), needs, false).await
+        self.write_to_replicas(Rc::new(planned), needs, (false, Hinting::of(level))).await
     }
 
-    /// Sends each mutation to its live replicas and counts their answers. Who answers late is not waited for. All were planned by one ring.
+    /// Writes what a former replica missed to one present replica of each mutation at least, and hints it for those that miss it.
+    pub(crate) async fn write_rerouted(&self, mut planned: Vec<PlannedMutation>) -> Result<(), Failure> {
+        onto_one_ring(&mut planned, &self.placement);
+        let needs = vec![Required::Total(1); planned.len()];
+        self.write_to_replicas(Rc::new(planned), needs, (true, Hinting::Kept)).await
+    }
+
+    /// Sends each mutation to its live replicas and counts their answers. Who answers late is not waited for, and has a hint if it does not answer at
+    /// all, as have those that are down. All were planned by one ring. `durable`: this node's part is synced whatever the mode.
     pub(super) async fn write_to_replicas(
         &self,
         planned: Rc<Vec<PlannedMutation>>,
         needs: Vec<Required>,
-        durable: bool,
+        (durable, hinting): (bool, Hinting),
     ) -> Result<(), Failure> {
         let Some(nodes) = planned.first().map(|planned| Rc::clone(planned.replication.nodes())) else { return Ok(()) };
         let runtime = &self.shards.runtime;
         let tally = Rc::new(Tally::new(self.shards.storage.planted()));
-        let mut parts: Vec<Part> = Vec::new();
+        let missed = Rc::new(Missed::new(self.hints.as_ref(), hinting, nodes.ring().epoch(), planned.len()));
+        let (mut parts, mut absent) = (Vec::new(), Vec::new());
         for (index, (planned, needs)) in planned.iter().zip(needs).enumerate() {
             assert_eq!(planned.replication.epoch(), nodes.ring().epoch(), "a write is planned by one ring");
             let contacts: Vec<_> = planned.contacts().collect();
             for &node in &contacts {
                 put(&mut parts, Place::of(node, planned.shard, &nodes), index);
             }
+            for node in planned.absent(&contacts) {
+                put(&mut absent, Place::There(node), index);
+            }
             tally.push(needs, contacts);
+        }
+        for part in absent {
+            part.is_missed(&missed, &nodes, &planned);
         }
         for part in parts {
             let (shards, nodes, tally) = (Rc::clone(&self.shards), Rc::clone(&nodes), Rc::clone(&tally));
-            let write = Rc::clone(&planned);
+            let (write, missed) = (Rc::clone(&planned), Rc::clone(&missed));
             runtime.spawn(Group::Query, async move {
                 let (node, answer) = part.place.write(&shards, &nodes, &part.mutations(&write), durable).await;
+                if is_missed(&answer) {
+                    part.is_missed(&missed, &nodes, &write);
+                }
                 tally.count(node, &part.indices, &answer);
             });
         }
@@ -113,19 +142,25 @@ impl Writes {
             loop {
                 match tally.verdict(nodes.ring()) {
                     Verdict::Done => return Ok(()),
+                    // What is still open may have a hint yet.
+                    Verdict::Failed(_) if missed.may_suffice() && tally.is_open() => tally.changed().await,
                     Verdict::Failed(failure) => return Err(failure),
                     Verdict::Open => tally.changed().await,
                 }
             }
         };
-        match runtime.timeout(WRITE_TIME, counting).await {
+        let outcome = match runtime.timeout(missed.patience(WRITE_TIME), counting).await {
             Ok(outcome) => outcome,
             Err(runtime::Elapsed) => Err(tally.timeout(nodes.ring())),
+        };
+        match outcome {
+            Err(_) if missed.suffice(&tally.unmet(nodes.ring())).await => Ok(()),
+            outcome => outcome,
         }
     }
 
     /// The shard that owns a token on this node.
-    pub(super) fn owner(&self, token: topology::Token) -> ShardId {
+    pub(crate) fn owner(&self, token: topology::Token) -> ShardId {
         ShardId(self.shards.sharder.shard_of(token))
     }
 }

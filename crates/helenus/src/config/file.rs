@@ -10,6 +10,7 @@ use membership::PhiThreshold;
 
 use super::encryption;
 use super::guardrails;
+use super::hints;
 use super::place::Place;
 use super::refused;
 use super::snitch;
@@ -84,6 +85,7 @@ fn apply(place: &Place<'_>, entry: &Entry, settings: &mut Settings) -> Result<bo
         }
         "slow_query_log_timeout" => settings.slow_request = Some(place.duration(value)?),
         "prepared_statements_cache_size" => settings.prepared_bytes_max = Some(place.size(value)?),
+        key if hints::apply(place, key, value, &mut settings.hints)? => {}
         key => return guardrails::apply(place, key, value, &mut settings.guardrails),
     }
     Ok(true)

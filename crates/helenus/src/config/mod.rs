@@ -12,6 +12,7 @@ mod error;
 mod file;
 mod fixed_ring;
 mod guardrails;
+mod hints;
 mod keys;
 mod machine;
 mod place;
@@ -43,7 +44,7 @@ pub use error::ConfigError;
 pub use fixed_ring::{FixedNode, FixedRing};
 pub use internode::{Compression, Secret};
 pub use machine::Machine;
-pub use query::Guardrails;
+pub use query::{Guardrails, HintOptions};
 pub use settings::{MEMTABLE_BYTES_MAX, Settings};
 pub use tokens::Tokens;
 pub use units::print_size;
@@ -112,6 +113,8 @@ pub struct Config {
     pub compaction_throughput: u64,
     /// What of the disk is kept for what gives room back, bytes.
     pub disk_reserve: u64,
+    /// How hints are kept for other nodes.
+    pub hints: HintOptions,
     /// Put aside what TRUNCATE and DROP take away.
     pub auto_snapshot: bool,
     /// Write memtables to files when the node ends.

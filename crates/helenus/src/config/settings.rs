@@ -1,14 +1,14 @@
 //! Settings of the file and the command line, every item optional, and how they become a [`Config`].
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use admin::Endpoint;
 use internode::Compression;
 use membership::PhiThreshold;
 use planted::Planted;
-use query::Guardrails;
+use query::{Guardrails, HintOptions};
 use runtime::ReactorKind;
 use server::Limits;
 use storage::StorageOptions;
@@ -18,6 +18,7 @@ use super::arguments::{Arguments, Reactor};
 use super::cluster::{ClusterConfig, Recover, STORAGE_PORT};
 use super::encryption::InternodeEncryption;
 use super::guardrails;
+use super::hints::{self, HintSettings};
 use super::machine::{Machine, parse_cpu_list};
 use super::seeds::{self, Seeds};
 use super::snitch::{self, Placement};
@@ -74,6 +75,7 @@ pub struct Settings {
     pub enable_cache: Option<bool>,
     pub compaction_throughput: Option<u64>,
     pub disk_reserve: Option<u64>,
+    pub hints: HintSettings,
     pub auto_snapshot: Option<bool>,
     pub flush_on_drain: bool,
     pub import_sstables: bool,
@@ -193,12 +195,16 @@ impl Settings {
         }
         guardrails::check(&mut self.guardrails)?;
         let limits = self.limits(memory_bytes, shards)?;
+        let data_dir = self.data_dir.unwrap_or_else(|| PathBuf::from("helenus-data"));
+        let disk_reserve = self.disk_reserve.unwrap_or(StorageOptions::DISK_RESERVE);
+        let hints = HintOptions { disk_reserve, ..complete_hints(self.hints, &data_dir)? };
         let port = self.port.unwrap_or(9042);
         // Ports beyond 65535 are not there to be listened on; such a node simply has no shard-aware port.
         let shard_aware = self.shard_aware_port.or(if port == 0 { Some(0) } else { port.checked_add(10_000) });
         Ok(Config {
             cluster_name: self.cluster_name.unwrap_or_else(|| "Test Cluster".to_owned()),
-            data_dir: self.data_dir.unwrap_or_else(|| PathBuf::from("helenus-data")),
+            hints,
+            data_dir,
             listen: SocketAddr::new(address, port),
             listen_shard_aware: shard_aware.map(|port| SocketAddr::new(address, port)),
             broadcast: self.broadcast,
@@ -231,7 +237,7 @@ impl Settings {
                 (_, given) => given.filter(|&bytes| bytes > 0),
             },
             compaction_throughput: self.compaction_throughput.unwrap_or(StorageOptions::COMPACTION_THROUGHPUT),
-            disk_reserve: self.disk_reserve.unwrap_or(StorageOptions::DISK_RESERVE),
+            disk_reserve,
             auto_snapshot: self.auto_snapshot.unwrap_or(true),
             flush_on_drain: self.flush_on_drain,
             import_sstables: self.import_sstables,
@@ -360,6 +366,15 @@ impl Settings {
         limits.connection_bytes_in_flight_max = limits.shard_bytes_in_flight_max / 4;
         Ok(limits)
     }
+}
+
+/// The settings of hints, checked, with their folder where nothing else was said.
+fn complete_hints(settings: HintSettings, data_dir: &Path) -> Result<HintOptions, ConfigError> {
+    let HintSettings { options, dir } = settings;
+    let ((least, most), (soonest, latest)) = (hints::FILE_BYTES, hints::FLUSH_PERIOD);
+    in_range("max_hints_file_size", options.file_bytes_max, least, most, print_size)?;
+    in_range("hints_flush_period", options.flush_period, soonest, latest, |period| format!("{period:?}"))?;
+    Ok(HintOptions { dir: Some(dir.unwrap_or_else(|| data_dir.join(hints::FOLDER))), ..options })
 }
 
 /// Where operators are answered; `None`: nowhere.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::guardrails;
 use super::units::shown_size as size;
-use super::{CommitLogSync, Config};
+use super::{CommitLogSync, Config, HintOptions};
 
 impl Config {
     /// Names of the file's keys and their values; `None` is what was left open.
@@ -48,9 +48,25 @@ impl Config {
         ];
         let mut all: Vec<_> = all.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
         all.extend(guardrails::shown(&self.guardrails));
+        all.extend(shown_hints(&self.hints));
         all.sort();
         all
     }
+}
+
+fn shown_hints(options: &HintOptions) -> Vec<(String, Option<String>)> {
+    let datacenters: Vec<&str> = options.disabled_datacenters.iter().map(String::as_str).collect();
+    let all = [
+        ("hinted_handoff_disabled_datacenters", format!("[{}]", datacenters.join(", "))),
+        ("hinted_handoff_enabled", options.is_enabled.to_string()),
+        ("hinted_handoff_throttle", size(options.throttle)),
+        ("hints_directory", options.dir.as_ref().map(|dir| dir.display().to_string()).unwrap_or_default()),
+        ("hints_flush_period", duration(options.flush_period)),
+        ("max_hint_window", duration(options.window)),
+        ("max_hints_file_size", size(options.file_bytes_max)),
+        ("max_hints_size_per_host", size(options.host_bytes_max.unwrap_or(0))),
+    ];
+    all.into_iter().map(|(name, value)| (name.to_owned(), Some(value))).collect()
 }
 
 /// The limit that means none is Cassandra's 0.

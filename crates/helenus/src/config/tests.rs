@@ -192,6 +192,32 @@ fn the_row_cache_has_a_size_and_can_be_off() {
 }
 
 #[test]
+fn hints() {
+    let (config, pointless) = with_file(
+        "data_file_directories: /var/lib/helenus\nhinted_handoff_enabled: false\n\
+         hinted_handoff_disabled_datacenters:\n    - DC1\n    - DC2\nmax_hint_window: 2h\n\
+         hinted_handoff_throttle: 2048KiB\nmax_hints_file_size: 128MiB\nmax_hints_size_per_host: 4GiB\n\
+         hints_flush_period: 10000ms\n",
+    )
+    .unwrap();
+    assert_eq!(pointless, Vec::<String>::new());
+    let HintOptions { dir, is_enabled, disabled_datacenters, window, throttle, file_bytes_max, host_bytes_max, .. } =
+        config.hints;
+    assert_eq!(dir, Some(PathBuf::from("/var/lib/helenus/hints")));
+    assert!(!is_enabled && disabled_datacenters.into_iter().eq(["DC1", "DC2"]));
+    assert_eq!((window, throttle), (Duration::from_secs(7200), 2 << 20));
+    assert_eq!((file_bytes_max, host_bytes_max), (128 << 20, Some(4 << 30)));
+    let (config, _) = with_file(
+        "hints_directory: /hints\nmax_hint_window_in_ms: 1\nmax_hints_size_per_host: 0B\nmin_free_space_per_drive: 1GiB\n",
+    )
+    .unwrap();
+    assert_eq!((config.hints.dir, config.hints.window), (Some("/hints".into()), Duration::from_millis(1)));
+    assert_eq!((config.hints.host_bytes_max, config.hints.disk_reserve), (None, 1 << 30));
+    assert!(file_error("max_hints_file_size: 1KiB").contains("between 1 MiB and 1 GiB"));
+    assert!(file_error("hinted_handoff_disabled_datacenters: DC1").contains("expected a list of datacenters"));
+}
+
+#[test]
 fn old_names_with_their_units() {
     let (config, pointless) = with_file(
         "commitlog_sync: periodic\ncommitlog_sync_period_in_ms: 2500\ncommitlog_segment_size_in_mb: 16\n\

@@ -3,6 +3,7 @@
 //! A question is a task of its own in the group for maintenance. Whatever goes over tables pauses.
 
 mod facts;
+mod hints;
 
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -12,12 +13,15 @@ use admin::{
     Answer, CompactionFacts, DrainStep, EndedCompactionFacts, Question, QuestionResponder, QuestionSeat, Refusal,
     ScrubFacts, SnapshotFacts, SnapshotStep, TableName,
 };
+use cluster::coordinator::Hints;
 use query::{EndpointsError, Engine, endpoints};
 use runtime::{Group, Instant, Runtime};
 use schema::{Table, TableId};
 use server::Server;
 use storage::{Garbage, Shard, SnapshotError};
 use topology::HostId;
+
+use hints::{hint_facts, set_hints};
 
 use super::cluster::departures::Departures;
 use super::cluster::upgrade::{finalize_upgrade, upgrade_facts};
@@ -145,6 +149,11 @@ impl Operator {
                 None => Err(Refusal::Refused(ALONE.to_owned())),
             },
             Question::RemoveNode { host_id, is_forced } => self.remove_node(&host_id, is_forced).await,
+            Question::Hints => Ok(Answer::Hints(hint_facts(self.hints()?))),
+            Question::SetHints(switch) => {
+                set_hints(self.hints()?, switch)?;
+                Ok(Answer::Done)
+            }
             Question::SetTraceProbability(probability) => {
                 self.engine.set_trace_probability(probability);
                 Ok(Answer::Done)
@@ -171,6 +180,11 @@ impl Operator {
         self.cluster
             .as_ref()
             .ok_or_else(|| Refusal::Refused("this node is alone: it has no upgrade to finalize".to_owned()))
+    }
+
+    fn hints(&self) -> Result<&Hints, Refusal> {
+        let hints = self.engine.coordinator().hints();
+        hints.ok_or_else(|| Refusal::Refused("this node keeps no hints".to_owned()))
     }
 
     /// The user's table with this name.

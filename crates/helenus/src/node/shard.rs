@@ -8,7 +8,7 @@ use std::time::Duration;
 use cluster::paxos::with_state_table;
 use internode::{Boot, GroupTag, LocalNode};
 use metadata::MetadataParts;
-use query::{Engine, EngineOptions, EngineParts, EngineSeats, NodeInfo};
+use query::{Engine, EngineOptions, EngineParts, EngineSeats, NodeInfo, deliver_hints};
 use runtime::sync::Queue;
 use runtime::{Responder, Runtime};
 use schema::{Schema, SchemaChange};
@@ -217,6 +217,7 @@ impl ShardNode {
         // A tenth of the shard's memory is to spare; a single result may always be made.
         let spare = self.config.memory_bytes / u64::from(self.runtime.shard_count()) / 10;
         options.result_bytes_max = usize::try_from(spare).unwrap_or(usize::MAX).max(RESULT_BYTES_MIN);
+        options.hints = self.config.hints.clone();
         let metadata = self.handles.metadata.borrow_mut().take();
         let cluster = self.handles.cluster.borrow().clone();
         let links = cluster.map(|cluster| cluster.links());
@@ -273,6 +274,9 @@ impl ShardNode {
     async fn retire(&mut self) -> Answer {
         let Some((storage, _)) = &self.opened else { return Ok(()) };
         storage.retire_old_segments().await.map_err(|error| error.to_string())?;
+        if let Some(engine) = &*self.handles.engine.borrow() {
+            deliver_hints(engine);
+        }
         self.start_admin();
         Ok(())
     }
@@ -314,6 +318,10 @@ impl ShardNode {
 
     async fn sync(&self) -> Answer {
         let Some((storage, _)) = &self.opened else { return Ok(()) };
+        let engine = self.handles.engine.borrow().clone();
+        if let Some(hints) = engine.as_ref().and_then(|engine| engine.coordinator().hints()) {
+            hints.end().await;
+        }
         // What the log does not have is lost otherwise; what it has would only have to be replayed.
         if let Err(error) = storage.flush_at_end(self.config.flush_on_drain).await {
             tracing::warn!(shard = self.runtime.shard().0, %error, "flush at shutdown failed; the next start replays the commit log");

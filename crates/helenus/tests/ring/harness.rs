@@ -158,6 +158,8 @@ impl Ring {
             log_to_stdout: false,
             planted: planted::Planted::NONE,
             salvage_commitlog: false,
+            // Tests look at replicas that miss writes.
+            hints: Default::default(),
         }
     }
 }

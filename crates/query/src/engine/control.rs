@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use cluster::coordinator::Hints;
 use runtime::{Group, Responder};
 use topology::Ring;
 
@@ -92,6 +93,10 @@ impl Engine {
             ControlRequest::DiskBytes => {
                 let bytes = self.inner.coordinator.storage().load().disk_bytes;
                 responder.reply(ControlReply::DiskBytes(bytes));
+            }
+            ControlRequest::PendingHints => {
+                let pending = self.inner.coordinator.hints().map(Hints::pending).unwrap_or_default();
+                responder.reply(ControlReply::PendingHints(pending));
             }
             ControlRequest::Clients => responder.reply(ControlReply::Clients(self.inner.clients.all())),
             ControlRequest::Install { text, keyspace } => {

@@ -10,6 +10,7 @@ use topology::{ConsistencyLevel, Token};
 
 use super::Engine;
 use super::call::Call;
+use super::hints::pending_hints;
 use super::read::{check_merged_pages, is_in, limit, paging_state, read_level, row_limits, token_range};
 use super::virtual_result::VirtualResult;
 use crate::clients::ClientInfo;
@@ -18,7 +19,7 @@ use crate::error::{QueryError, invalid};
 use crate::execute::key::keys;
 use crate::paging::{InvalidPagingState, PagingState};
 use crate::plan::{Binds, Keys, Order, Select, TokenEnd, TokenValue};
-use crate::system::{Gathered, PartitionOrder, shows_clients, shows_traces};
+use crate::system::{Gathered, PartitionOrder, shows_clients, shows_pending_hints, shows_traces};
 
 impl Engine {
     /// Answers a SELECT from a system table.
@@ -96,6 +97,9 @@ impl Engine {
         if shows_traces(table) {
             let one = wanted.and_then(|keys| if let [one] = keys { Some(one.as_slice()) } else { None });
             gathered.traces = self.all_traces(one).await?;
+        }
+        if shows_pending_hints(table) {
+            gathered.hints = pending_hints(self).await?;
         }
         Ok(gathered)
     }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::task::{Context, Poll, Waker};
 
+use cluster::coordinator::PendingHints;
 use schema::{DdlContext, TableId};
 use topology::{Epoch, HostId, NodeIndex, Token, token_of};
 
@@ -76,6 +77,21 @@ fn clients() -> Vec<ClientInfo> {
     ]
 }
 
+/// Hints for a node of the ring, and for one that left it.
+fn hints() -> Vec<NodeHints> {
+    let pending = |number: u8, oldest_ms| PendingHints {
+        host_id: HostId([number; 16]),
+        files: 2,
+        bytes: 100,
+        oldest_ms,
+        newest_ms: oldest_ms + 1000,
+    };
+    vec![
+        NodeHints { pending: pending(2, 1_000_000), is_up: false },
+        NodeHints { pending: pending(9, 2_000_000), is_up: false },
+    ]
+}
+
 /// Rows as text, a line each.
 fn system_tables() -> SystemTables {
     let making = std::pin::pin!(SystemTables::new(node(), async || {}));
@@ -89,7 +105,12 @@ fn shown(tables: &SystemTables, keyspace: &str, name: &str, partition: Option<&[
     let table = tables.table(keyspace, name).expect("the table is there");
     let mut lines = Vec::new();
     for row in tables
-        .parts(table, (&user_schema(), &ring()), &Gathered { clients: clients(), ..Gathered::default() }, partition)
+        .parts(
+            table,
+            (&user_schema(), &ring()),
+            &Gathered { clients: clients(), hints: hints(), ..Gathered::default() },
+            partition,
+        )
         .flatten()
     {
         assert_eq!(row.len(), table.columns().len());
@@ -164,6 +185,15 @@ fn peers_are_the_other_nodes_of_the_ring() {
         peer='fd00:0:0:0:0:0:0:3' peer_port=7001 data_center='datacenter1' host_id=03030303-0303-0303-0303-030303030303 native_address='fd00:0:0:0:0:0:0:3' native_port=9042 rack='rack3' release_version='5.0.6' schema_version=VERSION tokens={'70'}"#]].assert_eq(&version(shown(&tables, "system", "peers_v2", None)));
     assert_eq!(shown(&tables, "system", "peers", Some(&[10, 0, 0, 2])).lines().count(), 1);
     assert_eq!(shown(&tables, "system", "peers_v2", Some(&[127, 0, 0, 1])), "", "this node is none of its peers");
+}
+
+#[test]
+fn pending_hints_have_the_place_of_their_node_as_long_as_it_is_in_the_ring() {
+    let tables = system_tables();
+    expect_test::expect![[r#"
+        host_id=02020202-0202-0202-0202-020202020202 address='10.0.0.2' dc='datacenter1' files=2 newest='1970-01-01T00:16:41.000Z' oldest='1970-01-01T00:16:40.000Z' port=7001 rack='rack2' status='DOWN'
+        host_id=09090909-0909-0909-0909-090909090909 dc='Unknown' files=2 newest='1970-01-01T00:33:21.000Z' oldest='1970-01-01T00:33:20.000Z' rack='Unknown' status='Unknown'"#]].assert_eq(&shown(&tables, "system_views", "pending_hints", None));
+    assert_eq!(shown(&tables, "system_views", "pending_hints", Some(&[9; 16])).lines().count(), 1);
 }
 
 #[test]

@@ -6,6 +6,7 @@ use admin::{
     Answer, Buckets, KeyspaceFacts, NodeFacts, ProcessFacts, RequestFacts, RingNode, SampledFacts, SampledPartition,
     ShardFigures, SlowQuery, TableFacts, TableName,
 };
+use cluster::coordinator::Hints;
 use membership::PhiThreshold;
 use query::system::{CQL_VERSION, NATIVE_PROTOCOL_VERSION, PARTITIONER, RELEASE_VERSION};
 use schema::Keyspace;
@@ -131,6 +132,7 @@ impl Operator {
     pub(super) async fn figures(&self) -> Done {
         let (served, asked) = (self.server.stats(), self.engine.stats());
         let (stored, load, rows) = (self.storage.stats(), self.storage.load(), self.storage.cache_counters());
+        let hints = self.engine.coordinator().hints().map(Hints::figures).unwrap_or_default();
         let mut compactions_waiting = 0;
         for table in self.storage.table_ids() {
             compactions_waiting += u64::from(self.storage.wants_compaction(table));
@@ -193,6 +195,14 @@ impl Operator {
             row_entries: rows.entries,
             row_bytes: rows.bytes,
             row_bytes_max: rows.bytes_max,
+            hints_created: hints.created,
+            hints_delivered: hints.delivered,
+            hints_rerouted: hints.rerouted,
+            hints_failed: hints.failed,
+            hints_dropped: hints.dropped,
+            hints_void: hints.void,
+            hints_bytes: hints.bytes,
+            hints_bytes_max: hints.bytes_max,
             compactions: stored.compactions,
             compactions_active: u64::from(self.storage.running_compaction().is_some()),
             compactions_waiting,

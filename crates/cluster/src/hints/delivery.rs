@@ -1,0 +1,307 @@
+//! Delivers hints: to each target that is up, file by file, and to the present replicas what is for a node that is none any more.
+//!
+//! ```text
+//! target is up, or left the ring ─► its oldest file, sealed ─► each hint: void · sent · through the coordinator ─► all done ─► removed
+//!                                                                  └ not taken ─► position kept, the target rests
+//! ```
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::time::Duration;
+
+use mutation::MutationRef;
+use planted::Bug;
+use runtime::{Group, Instant};
+use schema::TableId;
+use topology::{HostId, NodeIndex, Token};
+
+use super::figures::add;
+use super::flight::{Flight, Sent};
+use super::keep::Hints;
+use super::pace::Throttle;
+use super::reader::{Hint, HintReader};
+use super::record::Start;
+use super::target::HintFile;
+use crate::plan::{Nodes, Placement, Replication};
+use crate::replica::{ReplicaError, ReplicaShard, ask_to_write_in_bulk};
+use crate::write::{PlannedMutation, Writes};
+
+/// Time that a target has for one hint.
+const ANSWER_TIME: Duration = Duration::from_secs(10);
+/// Time between two looks at who is up, and the first rest of a target.
+const LOOK: Duration = Duration::from_secs(1);
+/// The longest rest of a target.
+const REST_MAX: Duration = Duration::from_secs(30);
+/// Delivered bytes after which the position is kept.
+const NOTE_BYTES: u64 = 4 << 20;
+
+/// Finds the replication of a table's keyspace; `None`: the table is gone.
+pub(crate) type Lookup = Rc<dyn Fn(TableId) -> Option<Rc<Replication>>>;
+
+/// Delivers a shard's hints.
+pub(crate) struct Delivery {
+    hints: Rc<Hints>,
+    writes: Rc<Writes>,
+    placement: Rc<Placement>,
+    lookup: Lookup,
+    /// Targets that are delivered to now, or that rest.
+    targets: RefCell<BTreeMap<HostId, TargetState>>,
+}
+
+/// A target that something was to be delivered to.
+#[derive(Debug, Clone, Copy)]
+enum TargetState {
+    Delivering,
+    Resting { until: Instant, rest: Duration },
+}
+
+/// The way of one hint's mutations.
+#[derive(Default)]
+struct Ways {
+    to_target: Vec<Vec<u8>>,
+    to_replicas: Vec<PlannedMutation>,
+}
+
+impl Delivery {
+    /// Begins to deliver.
+    pub(crate) fn start(hints: &Rc<Hints>, writes: &Rc<Writes>, placement: &Rc<Placement>, lookup: Lookup) {
+        let (hints, writes, placement) = (Rc::clone(hints), Rc::clone(writes), Rc::clone(placement));
+        let runtime = hints.runtime.clone();
+        let delivery = Rc::new(Delivery { hints, writes, placement, lookup, targets: RefCell::default() });
+        drop(runtime.spawn(Group::Streaming, delivery.run()));
+    }
+
+    async fn run(self: Rc<Self>) {
+        loop {
+            let pending = self.hints.store.pending_hosts();
+            self.targets.borrow_mut().retain(|host, state| match state {
+                TargetState::Delivering => true,
+                TargetState::Resting { .. } => pending.contains(host),
+            });
+            if pending.is_empty() {
+                self.hints.store.changed().await;
+                continue;
+            }
+            for host in pending {
+                if let Some(rest) = self.may_begin(host) {
+                    self.targets.borrow_mut().insert(host, TargetState::Delivering);
+                    let delivery = Rc::clone(&self);
+                    drop(self.hints.runtime.spawn(Group::Streaming, delivery.deliver_to(host, rest)));
+                }
+            }
+            self.hints.runtime.sleep(LOOK).await;
+        }
+    }
+
+    /// Gives the next rest if a delivery to the target may begin now.
+    fn may_begin(&self, host: HostId) -> Option<Duration> {
+        let rest = match self.targets.borrow().get(&host) {
+            None => LOOK,
+            Some(TargetState::Delivering) => return None,
+            Some(TargetState::Resting { until, .. }) if *until > self.hints.runtime.now() => return None,
+            Some(TargetState::Resting { rest, .. }) => *rest,
+        };
+        self.may_deliver(host).then_some(rest)
+    }
+
+    /// True if the target can be reached, or is not of the ring any more.
+    fn may_deliver(&self, host: HostId) -> bool {
+        let is_gone = index_of(&self.placement.nodes(), host).is_none();
+        !self.hints.is_paused() && (is_gone || self.placement.is_up(host))
+    }
+
+    /// Delivers a target's files until none is left, or one is not taken.
+    async fn deliver_to(self: Rc<Self>, host: HostId, rest: Duration) {
+        let (hints, mut throttle) = (&self.hints, Throttle::new(self.hints.runtime.now()));
+        let mut delivered = 0;
+        while let Some(file) = hints.store.next_file(host).await {
+            let (is_done, more) = Rc::clone(&self).deliver_file(host, &file, &mut throttle).await;
+            delivered += more;
+            if is_done || hints.planted().is(Bug::HintRemovedUndelivered) {
+                hints.store.remove(host, &file).await;
+                continue;
+            }
+            let rest = if delivered > 0 { LOOK } else { (rest * 2).min(REST_MAX) };
+            let until = hints.runtime.now() + rest;
+            self.targets.borrow_mut().insert(host, TargetState::Resting { until, rest });
+            return;
+        }
+        tracing::info!(%host, hints = delivered, "delivered all hints");
+        self.targets.borrow_mut().remove(&host);
+    }
+
+    /// Delivers what is left of a file. True: all of it. Gives how many hints are done.
+    async fn deliver_file(self: Rc<Self>, host: HostId, file: &HintFile, throttle: &mut Throttle) -> (bool, u64) {
+        let store = &self.hints.store;
+        let position = store.position(file).await;
+        let flight = Rc::new(Flight::new(position));
+        let opened = HintReader::open(&self.hints.runtime, &file.path, position).await;
+        let read = match opened {
+            Ok(mut reader) => {
+                let sent = self.send_all(host, file, &mut reader, &flight, throttle).await;
+                if reader.damaged() > 0 {
+                    tracing::error!(
+                        path = %file.path.display(), bytes = reader.damaged(),
+                        "hints are damaged; what could be read is delivered, the rest is lost until it is repaired"
+                    );
+                }
+                sent
+            }
+            Err(error) => Err(error),
+        };
+        flight.landed().await;
+        let is_done = match read {
+            Ok(is_end) => is_end && flight.is_done(),
+            Err(error) => {
+                store.failed(host, file, &error).await;
+                false
+            }
+        };
+        if !is_done && flight.position() > position {
+            store.note_position(host, file, flight.position()).await;
+        }
+        (is_done, flight.done())
+    }
+
+    /// Sends a file's hints. True: none is left to be sent.
+    async fn send_all(
+        self: &Rc<Self>,
+        host: HostId,
+        file: &HintFile,
+        reader: &mut HintReader,
+        flight: &Rc<Flight>,
+        throttle: &mut Throttle,
+    ) -> std::io::Result<bool> {
+        let (hints, mut noted) = (&self.hints, flight.position());
+        while let Some(hint) = reader.next().await? {
+            if !self.may_deliver(host) || !hints.store.has(host, file) {
+                flight.stop();
+            }
+            if !flight.room(hint.bytes).await {
+                return Ok(false);
+            }
+            let (end, bytes) = (hint.end, hint.bytes);
+            let ways = self.ways_of(host, hint);
+            let number = flight.begin(end, bytes);
+            if ways.to_target.is_empty() && ways.to_replicas.is_empty() {
+                flight.end(number, bytes, Sent::Done, None);
+            } else {
+                throttle.take(&hints.runtime, bytes, self.rate()).await;
+                let (delivery, flight) = (Rc::clone(self), Rc::clone(flight));
+                drop(hints.runtime.spawn(Group::Streaming, async move {
+                    let (sent, time) = delivery.send(host, ways).await;
+                    flight.end(number, bytes, sent, time);
+                }));
+            }
+            if flight.position() - noted > NOTE_BYTES {
+                noted = flight.position();
+                hints.store.note_position(host, file, noted).await;
+            }
+            hints.runtime.maybe_yield().await;
+        }
+        Ok(true)
+    }
+
+    /// Bytes a second that this shard sends to one target.
+    fn rate(&self) -> u64 {
+        let (throttle, runtime) = (self.hints.throttle(), &self.hints.runtime);
+        let others = self.placement.nodes().ring().nodes().len().saturating_sub(1).max(1) as u64;
+        // A limit of less than a byte is still one.
+        if throttle == 0 { 0 } else { (throttle / others / u64::from(runtime.shard_count())).max(1) }
+    }
+
+    /// Finds where the mutations of a hint belong now. Those that are void belong nowhere.
+    fn ways_of(&self, host: HostId, hint: Hint) -> Ways {
+        let nodes = self.placement.nodes();
+        let target = index_of(&nodes, host);
+        let mut ways = Ways::default();
+        let count = hint.mutations.len();
+        for mutation in hint.mutations {
+            let Some((token, replication)) = self.belongs(&hint.start, &mutation) else { continue };
+            match target.filter(|target| replication.replicas(token).contains(target)) {
+                Some(_) => ways.to_target.push(mutation),
+                None => {
+                    let shard = self.writes.owner(token);
+                    ways.to_replicas.push(PlannedMutation { replication, token, shard, mutation });
+                }
+            }
+        }
+        let void = count - ways.to_target.len() - ways.to_replicas.len();
+        if void > 0 {
+            stdx::sometimes!("void hint");
+            add(&self.hints.counts.void, void as u64);
+        }
+        ways
+    }
+
+    /// The token of a mutation and its present replicas; `None`: it is void.
+    fn belongs(&self, start: &Start, mutation: &[u8]) -> Option<(Token, Rc<Replication>)> {
+        let hints = &self.hints;
+        let mutation = MutationRef::decode(mutation).ok()?;
+        let (table, token) = (mutation.table(), mutation.token());
+        let grace = Duration::from_secs(storage::grace_seconds(&hints.storage, table)?.into());
+        let age = hints.runtime.wall_clock_micros().saturating_sub(start.created);
+        let is_too_old = u128::try_from(age).is_ok_and(|age| age > grace.as_micros());
+        let is_truncated = storage::is_truncated_after(&hints.storage, table, start.position)
+            && !hints.planted().is(Bug::HintOutlivesTruncate);
+        let replication = (self.lookup)(table)?;
+        (!is_too_old && !is_truncated).then_some((token, replication))
+    }
+
+    /// Sends a hint, and gives the time that its target took.
+    async fn send(&self, host: HostId, ways: Ways) -> (Sent, Option<Duration>) {
+        let counts = &self.hints.counts;
+        let (mut time, mut is_refused) = (None, false);
+        if !ways.to_target.is_empty() {
+            let began = self.hints.runtime.now();
+            match self.send_to(host, &ways.to_target).await {
+                Ok(()) => {}
+                Err(error) if is_final(&error) => {
+                    tracing::warn!(%host, %error, "node refused a hint; it is dropped");
+                    add(&counts.failed, 1);
+                    is_refused = true;
+                }
+                Err(error) => {
+                    tracing::debug!(%host, %error, "hint not taken; retrying");
+                    return (Sent::Again, None);
+                }
+            }
+            time = Some(self.hints.runtime.now() - began);
+        }
+        if !ways.to_replicas.is_empty() {
+            stdx::sometimes!("hint through the coordinator");
+            if let Err(error) = self.writes.write_rerouted(ways.to_replicas).await {
+                tracing::debug!(%host, %error, "hint of a former replica not taken by the present ones; retrying");
+                return (Sent::Again, time);
+            }
+            add(&counts.rerouted, 1);
+        }
+        if !is_refused {
+            stdx::sometimes!("hint delivered");
+            add(&counts.delivered, 1);
+        }
+        (Sent::Done, time)
+    }
+
+    async fn send_to(&self, host: HostId, mutations: &[Vec<u8>]) -> Result<(), ReplicaError> {
+        let nodes = self.placement.nodes();
+        let peer = index_of(&nodes, host).and_then(|index| nodes.peer(index));
+        let Some(peer) = peer else { return Err(ReplicaError::Gone { shard: ReplicaShard::here() }) };
+        let mutations: Vec<&[u8]> = mutations.iter().map(Vec::as_slice).collect();
+        let asking = ask_to_write_in_bulk(peer, &mutations, ANSWER_TIME);
+        let silent = || ReplicaError::Gone { shard: ReplicaShard::of_node(peer.address()) };
+        self.hints.runtime.timeout(ANSWER_TIME, asking).await.unwrap_or_else(|_| Err(silent()))
+    }
+}
+
+/// A refusal that would come again.
+fn is_final(error: &ReplicaError) -> bool {
+    matches!(error, ReplicaError::Malformed { .. } | ReplicaError::TooLarge { .. })
+}
+
+/// A node's place in the present ring.
+fn index_of(nodes: &Nodes, host: HostId) -> Option<NodeIndex> {
+    let at = nodes.ring().nodes().iter().position(|node| node.host_id == host)?;
+    u16::try_from(at).ok().map(NodeIndex)
+}
