@@ -8,7 +8,7 @@ use planted::Planted;
 use crate::cluster::NodeOptions;
 use crate::group::{GroupOptions, run_group};
 use crate::group_site::GroupSite;
-use crate::nemesis::{Kind, PlanOptions, Step, generate};
+use crate::nemesis::{Kind, PlanOptions, generate};
 use crate::site::Site;
 use crate::workload::SchemaOptions;
 
@@ -70,21 +70,7 @@ pub fn run(seed: u64, planted: Planted) -> Outcome {
         },
         seed,
     );
-    let is_trouble = |step: &Step| {
-        let is_right_again = matches!(step, Step::Skew(_, 0) | Step::Rate(_, 0));
-        let is_end = matches!(
-            step,
-            Step::Start(_)
-                | Step::Resume(_)
-                | Step::Join
-                | Step::Lossless(_)
-                | Step::FastDisk(_)
-                | Step::FreeDisk(_)
-                | Step::ExchangeDisk(..)
-        );
-        !is_right_again && !is_end && !matches!(step, Step::Remember(_))
-    };
-    let troubles = plan.steps.iter().filter(|timed| is_trouble(&timed.step)).count();
+    let troubles = plan.steps.iter().filter(|timed| timed.step.is_trouble()).count();
     let schema = SchemaOptions { without_tables: joins, changes_min: CHANGES_MIN, ..SchemaOptions::default() };
     let group = run_group(&mut site, &GroupOptions { schema, plan, absent });
     let mut violations = group.violations;

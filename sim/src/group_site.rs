@@ -27,6 +27,8 @@ pub struct GroupSite {
     clients: HostId,
     /// The number of each node's datacenter.
     datacenters: Vec<usize>,
+    /// Racks, which nodes are put into by turns.
+    racks: usize,
     /// The seed list of each node, by number.
     seeds: Vec<BTreeSet<usize>>,
     /// The recovery of a lost majority by each node's next starts.
@@ -64,8 +66,9 @@ impl GroupSite {
         let questions = nodes.iter().map(|_| None).collect();
         GroupSite {
             world,
-            nodes,
             clients,
+            racks: nodes.len(),
+            nodes,
             datacenters,
             seeds,
             recover,
@@ -102,6 +105,11 @@ impl GroupSite {
         answer.filter(|_| ended == Ended::Condition)
     }
 
+    /// So many racks, before any node was started. Otherwise each node has its own.
+    pub fn set_racks(&mut self, racks: usize) {
+        self.racks = racks.max(1);
+    }
+
     /// The seed list of a node's next starts.
     pub fn set_seeds(&mut self, node: usize, seeds: &[usize]) {
         self.seeds[node] = seeds.iter().copied().collect();
@@ -130,7 +138,7 @@ impl GroupSite {
             phi_convict_threshold: Default::default(),
         };
         let datacenter = format!("datacenter{}", self.datacenters[node]);
-        let rack = format!("rack{node}");
+        let rack = format!("rack{}", node % self.racks);
         Config {
             cluster: Some(cluster),
             datacenter,

@@ -22,6 +22,7 @@ pub mod hunt;
 pub mod members;
 pub mod nemesis;
 pub mod random;
+pub mod requests;
 pub mod run;
 pub mod scenario;
 pub mod sequences;

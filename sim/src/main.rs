@@ -15,7 +15,7 @@ use sim::run::run;
 use sim::scenario::{BUILT_IN, Scenario};
 use sim::sequences::{SEQUENCES, Sequence};
 use sim::witness::{WITNESSES, Witness};
-use sim::{clusters, members, nemesis};
+use sim::{clusters, members, nemesis, requests};
 
 /// Failures after which nothing further is begun.
 const FAILURES_MAX: usize = 10;
@@ -95,7 +95,27 @@ enum Command {
         #[arg(long)]
         all_marks: bool,
     },
-    /// The sequences that break careless versions of the metadata group.
+    /// Requests on a ring under troubles of links, nodes, disks and clocks.
+    Requests {
+        /// Scenarios: quorum, counters, batches, hints, truncate; otherwise all, by turns.
+        names: Vec<String>,
+        #[arg(long, default_value_t = u64::MAX)]
+        seeds: u64,
+        #[arg(long, default_value_t = 60)]
+        seconds: u64,
+        #[arg(long, default_value_t = 1)]
+        first_seed: u64,
+        /// One seed of so many runs twice.
+        #[arg(long, default_value_t = 100)]
+        twice_every: u64,
+        /// Fail if one of the scenarios' marks was never reached.
+        #[arg(long)]
+        all_marks: bool,
+        /// Expect this part of the product too: hints, fence, batch-copies, scan-repair.
+        #[arg(long)]
+        expect: Vec<String>,
+    },
+    /// The sequences that break careless versions of the metadata group and of requests.
     Sequences {
         /// Their names; otherwise all.
         names: Vec<String>,
@@ -244,6 +264,11 @@ fn main() -> ExitCode {
         Command::Members { seeds, seconds, first_seed, twice_every, all_marks } => {
             judged(&members::random(first_seed, seeds, Duration::from_secs(seconds), twice_every, planted), all_marks)
         }
+        Command::Requests { names, seeds, seconds, first_seed, twice_every, all_marks, expect } => {
+            let at_most = Duration::from_secs(seconds);
+            let seeds = requests::Seeds { first: first_seed, count: seeds, at_most, twice_every };
+            requested(&names, &seeds, &expect, planted, all_marks)
+        }
         Command::Sequences { names, first_seed, seeds } => {
             sequenced(&names, first_seed..first_seed.saturating_add(seeds), planted)
         }
@@ -307,7 +332,9 @@ fn sequenced(names: &[String], seeds: std::ops::Range<u64>, planted: planted::Pl
     let find = |name: &String| Sequence::named(name).ok_or_else(|| format!("there is no sequence {name}"));
     let found = names.iter().map(find).collect::<Result<Vec<_>, _>>()?;
     let (mut runs, mut failed) = (0, 0);
-    for sequence in if found.is_empty() { SEQUENCES.to_vec() } else { found } {
+    // One that cannot hold yet is run by its name alone.
+    let due = || SEQUENCES.into_iter().filter(Sequence::is_due).collect();
+    for sequence in if found.is_empty() { due() } else { found } {
         for seed in seeds.clone() {
             runs += 1;
             let violations = sequence.run(seed, planted).unwrap_or_else(|what| vec![what]);
@@ -359,6 +386,59 @@ fn judged(totals: &members::Totals, all_marks: bool) -> Result<(), String> {
         println!("no run came by {unreached:?}");
     }
     counted(totals.seeds, totals.failures.len() + if all_marks { unreached.len() } else { 0 })
+}
+
+/// Seeds of the scenarios of requests. One that shows nothing fails too.
+fn requested(
+    names: &[String],
+    seeds: &requests::Seeds,
+    expect: &[String],
+    planted: planted::Planted,
+    all_marks: bool,
+) -> Result<(), String> {
+    let find = |name: &String| requests::Scenario::named(name).ok_or_else(|| format!("there is no scenario {name}"));
+    let found = names.iter().map(find).collect::<Result<Vec<_>, _>>()?;
+    let scenarios = if found.is_empty() { requests::SCENARIOS.to_vec() } else { found };
+    let part = |name: &String| requests::Part::named(name).ok_or_else(|| format!("there is no part {name}"));
+    let mut expected: requests::Expected = requests::LANDED.iter().copied().collect();
+    expected.extend(expect.iter().map(part).collect::<Result<Vec<_>, _>>()?);
+    let totals = requests::random(&scenarios, seeds, &expected, planted);
+
+    let again = |scenario: &str, seed: u64| {
+        let more: String = expect.iter().map(|part| format!(" --expect {part}")).collect();
+        println!(
+            "  again: cargo run -p helenus-sim -- requests {scenario} --first-seed {seed} --seeds 1{more} --log info"
+        );
+    };
+    for (scenario, seed, violations) in &totals.failures {
+        println!("FAILED: {scenario}, seed {seed}");
+        violations.iter().for_each(|what| println!("  {what}"));
+        again(scenario, *seed);
+    }
+    for (scenario, seed, why) in &totals.shows_nothing {
+        println!("FAILED SETUP: {scenario}, seed {seed}: {why}");
+        again(scenario, *seed);
+    }
+    println!("{} clusters {:?} ({} of them twice)", totals.seeds, totals.scenarios, totals.twice);
+    println!(
+        "{} changes acknowledged, {} reads judged, {} truncations, {} troubles; at least {} changes of a seed",
+        totals.acknowledged, totals.reads, totals.truncated, totals.troubles, totals.acknowledged_at_least
+    );
+    println!(
+        "unknown outcomes: {} of {} changes ({:.1} %), at most {:.1} % of a seed; errors {:?}",
+        totals.unknown,
+        totals.sent,
+        100.0 * totals.unknown as f64 / totals.sent.max(1) as f64,
+        totals.unknown_at_most,
+        totals.refused
+    );
+    println!("marks {:?}", totals.marks);
+    let unreached: Vec<&str> =
+        requests::MARKS.iter().filter(|mark| !totals.marks.contains_key(**mark)).copied().collect();
+    if !unreached.is_empty() {
+        println!("no run came by {unreached:?}");
+    }
+    counted(totals.seeds, totals.failed() + if all_marks { unreached.len() } else { 0 })
 }
 
 fn load(name: &str) -> Result<Scenario, String> {

@@ -1,4 +1,4 @@
-//! Sequences of events that break careless versions of the metadata group, each a scenario by its name. All are of whole nodes on simulated machines.
+//! Sequences of events that break careless versions of the metadata group and of requests on a ring, each a scenario by its name. All are of whole nodes on simulated machines.
 //!
 //! | name | sequence | what must hold |
 //! |---|---|---|
@@ -9,23 +9,33 @@
 //! | `all-peers-restart` | a node comes back on an image of its disk after all others have restarted | it is found out, and follows without a vote |
 //! | `recovery-cut-short` | power of the recovering node is cut at any moment of its recovery | the same command begins it again, and others follow |
 //! | `recovery-from-the-shorter` | a node begins the group again while one with a later log is started to follow it | it is refused |
+//! | `held-frame` | a write is held by a link until its row is deleted and the tombstone purged | it does not apply |
+//! | `counter-clock-back` | a leader loses an addition that others have been repaired with, and its clock goes back | what it counts later is not lost |
+//! | `truncate-late-write` | an acknowledged write reaches its last replica after an acknowledged TRUNCATE | it does not apply |
 //!
 //! A scenario gives its violations. A step that does not work at all ends it early, with an error.
 
 pub(crate) mod all_peers_restart;
 mod commit_index;
+mod counter_clock;
 mod course;
 mod founders;
+mod held_frame;
+mod late_write;
 mod recoveries;
 mod truncate_crash;
 
 use planted::Planted;
+
+use crate::requests::{LANDED, Part};
 
 /// A sequence as a scenario.
 #[derive(Debug, Clone, Copy)]
 pub struct Sequence {
     /// The name.
     pub name: &'static str,
+    /// The part of the product without which it does not hold.
+    pub needs: Option<Part>,
     run: fn(u64, Planted) -> Result<Vec<String>, String>,
 }
 
@@ -35,6 +45,11 @@ impl Sequence {
         (self.run)(seed, planted)
     }
 
+    /// True if the product has what it needs.
+    pub fn is_due(&self) -> bool {
+        self.needs.is_none_or(|part| LANDED.contains(&part))
+    }
+
     /// The sequence of that name.
     pub fn named(name: &str) -> Option<Sequence> {
         SEQUENCES.into_iter().find(|sequence| sequence.name == name)
@@ -42,12 +57,15 @@ impl Sequence {
 }
 
 /// All of them.
-pub const SEQUENCES: [Sequence; 7] = [
-    Sequence { name: "all-peers-restart", run: all_peers_restart::run },
-    Sequence { name: "commit-index", run: commit_index::run },
-    Sequence { name: "truncate-crash", run: truncate_crash::run },
-    Sequence { name: "two-founders", run: founders::run },
-    Sequence { name: "two-recoveries", run: recoveries::halves },
-    Sequence { name: "recovery-cut-short", run: recoveries::cut_short },
-    Sequence { name: "recovery-from-the-shorter", run: recoveries::from_the_shorter },
+pub const SEQUENCES: [Sequence; 10] = [
+    Sequence { name: "all-peers-restart", needs: None, run: all_peers_restart::run },
+    Sequence { name: "commit-index", needs: None, run: commit_index::run },
+    Sequence { name: "truncate-crash", needs: None, run: truncate_crash::run },
+    Sequence { name: "two-founders", needs: None, run: founders::run },
+    Sequence { name: "two-recoveries", needs: None, run: recoveries::halves },
+    Sequence { name: "recovery-cut-short", needs: None, run: recoveries::cut_short },
+    Sequence { name: "recovery-from-the-shorter", needs: None, run: recoveries::from_the_shorter },
+    Sequence { name: "held-frame", needs: None, run: held_frame::run },
+    Sequence { name: "counter-clock-back", needs: Some(Part::SyncedCounters), run: counter_clock::run },
+    Sequence { name: "truncate-late-write", needs: Some(Part::Fence), run: late_write::run },
 ];

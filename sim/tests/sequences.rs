@@ -1,9 +1,10 @@
-//! The sequences that break careless versions of the metadata group, some seeds of each.
+//! The sequences that break careless versions of the metadata group and of requests, some seeds of each.
 
 use std::collections::BTreeMap;
 
 use planted::Planted;
-use sim::sequences::Sequence;
+use sim::requests::LANDED;
+use sim::sequences::{SEQUENCES, Sequence};
 
 /// Runs so many seeds of a sequence, in a soak fifty times as many, and gives the marks that they reached.
 fn run(name: &str, seeds: u64) -> BTreeMap<&'static str, u64> {
@@ -55,4 +56,43 @@ fn recovery_cut_short() {
 #[test]
 fn recovery_from_the_shorter() {
     run("recovery-from-the-shorter", 4);
+}
+
+#[test]
+fn held_frame() {
+    reached(&run("held-frame", 6), &["a request that is late is dropped"]);
+}
+
+#[test]
+fn counter_clock_back() {
+    run_if_due("counter-clock-back");
+}
+
+#[test]
+fn truncate_late_write() {
+    run_if_due("truncate-late-write");
+}
+
+/// Runs a sequence that needs a part of the product.
+fn run_if_due(name: &str) {
+    let sequence = Sequence::named(name).expect("it is of the list");
+    match sequence.is_due() {
+        true => _ = run(name, 4),
+        false => must_not_hold_yet(sequence),
+    }
+}
+
+/// A sequence that needs a part which the product lacks does not hold, on any seed: when it does, the part is there.
+fn must_not_hold_yet(sequence: Sequence) {
+    for seed in 1..4 {
+        let violations = sequence.run(seed, Planted::default()).expect("it comes about");
+        let Sequence { name, needs, .. } = sequence;
+        assert!(!violations.is_empty(), "{name}, seed {seed}, holds: add {needs:?} to the landed parts {LANDED:?}");
+    }
+}
+
+#[test]
+fn each_has_its_own_name() {
+    let names: std::collections::BTreeSet<&str> = SEQUENCES.iter().map(|sequence| sequence.name).collect();
+    assert_eq!(names.len(), SEQUENCES.len());
 }

@@ -31,7 +31,7 @@ const BUILD: Description = ("build", 540, build);
 const LANES: [&[Description]; 3] = [
     &[("unit", 390, tests::unit), ("oracle", 350, oracle::phase)],
     &[
-        ("simulation", 330, tests::simulation),
+        ("simulation", 345, tests::simulation),
         ("hostile", 50, tests::hostile),
         ("crash", 300, tests::crash),
         ("planted", 35, planted_bugs),

@@ -78,7 +78,12 @@ pub fn simulation(budget: Duration, effort: Effort) -> Result<Passed, String> {
         Effort::Ci => vec!["members", "--seconds", "6", "--twice-every", "11"],
         Effort::Soak => vec!["members", "--seconds", &seconds, "--all-marks"],
     };
-    let suites = [enumerate, upkeep, refresh, faults, vec!["flips", "--count", flips], group, members, random];
+    let requests = match effort {
+        Effort::Ci => vec!["requests", "--seconds", "14", "--twice-every", "11"],
+        Effort::Soak => vec!["requests", "--seconds", &seconds, "--all-marks"],
+    };
+    let flips = vec!["flips", "--count", flips];
+    let suites = [enumerate, upkeep, refresh, faults, flips, group, members, requests, random];
     let mut all = Passed::held();
     for suite in suites {
         let left = budget.saturating_sub(began.elapsed());

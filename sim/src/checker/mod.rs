@@ -4,6 +4,7 @@ pub mod counts;
 pub mod linear;
 pub mod members;
 pub mod replicated;
+pub mod requests;
 pub mod schema;
 
 use std::collections::{BTreeMap, BTreeSet};

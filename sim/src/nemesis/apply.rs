@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use runtime::Instant;
-use runtime::sim::{Disk, DiskSpeed, Link, World};
+use runtime::sim::{Disk, DiskCall, DiskError, DiskFault, DiskSpeed, Link, World};
 
 use super::links::End;
 use super::{Cut, Exchange, Plan, Step, Timed};
@@ -28,6 +28,8 @@ pub struct Nemesis {
     lossy: BTreeSet<usize>,
     /// Machines with a slow disk, and the operations before it became slow.
     slow: BTreeMap<usize, u64>,
+    /// Machines with a disk that fails, and the operations that had failed before.
+    failing: BTreeMap<usize, u64>,
     /// Steps done so far.
     pub done: Vec<Step>,
 }
@@ -47,6 +49,7 @@ impl Nemesis {
             held_before: 0,
             lossy: BTreeSet::new(),
             slow: BTreeMap::new(),
+            failing: BTreeMap::new(),
             done: Vec::new(),
         }
     }
@@ -128,6 +131,20 @@ impl Nemesis {
                 site.world().with_disk(nodes[*node], |disk| disk.set_capacity(Some(disk.used() + room)));
             }
             Step::FreeDisk(node) => site.world().with_disk(nodes[*node], |disk| disk.set_capacity(None)),
+            Step::FailDisk(node, random) => {
+                self.failing.insert(*node, site.world().disk_faults_hit(nodes[*node]));
+                let calls = [None, Some(DiskCall::Write), Some(DiskCall::Sync), Some(DiskCall::SyncDirectory)];
+                let call = calls[*random as usize % calls.len()];
+                let fault = DiskFault { call, at: None, per_million: 100_000, error: DiskError::Medium };
+                site.world().set_disk_faults(nodes[*node], vec![fault]);
+            }
+            Step::MendDisk(node) => {
+                let before = self.failing.remove(node);
+                if before.is_some_and(|before| site.world().disk_faults_hit(nodes[*node]) > before) {
+                    stdx::sometimes!("disk operation failed");
+                }
+                site.world().set_disk_faults(nodes[*node], Vec::new());
+            }
             Step::Cut(cut) => {
                 self.end_cut(site);
                 self.held_before = site.world().held_count();

@@ -1,5 +1,7 @@
 //! Plans from a seed: troubles begin and end in any order, and in the end all is healed.
 
+mod together;
+
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -45,10 +47,16 @@ pub enum Kind {
     Lossy,
     /// Resets of a node's connections.
     Reset,
+    /// A disk of which some operations fail, and a start of its node when it works again.
+    FailingDisk,
+    /// A power cut of all nodes at once, and a start of all.
+    AllDown,
+    /// A rolling restart.
+    Rolling,
 }
 
 impl Kind {
-    /// All of them.
+    /// Those that any cluster bears.
     pub const ALL: [Kind; 17] = [
         Kind::Kill,
         Kind::PowerCut,
@@ -68,6 +76,9 @@ impl Kind {
         Kind::Lossy,
         Kind::Reset,
     ];
+
+    /// Those that end nodes by more than a step, or have them end by themselves.
+    pub const TOGETHER: [Kind; 3] = [Kind::FailingDisk, Kind::AllDown, Kind::Rolling];
 }
 
 /// Bounds of a plan.
@@ -114,6 +125,7 @@ pub fn generate(options: &PlanOptions, seed: u64) -> Plan {
         lossy: BTreeSet::new(),
         slow: BTreeSet::new(),
         full: BTreeSet::new(),
+        failing: BTreeSet::new(),
         remembered: BTreeSet::new(),
         exchanged: BTreeSet::new(),
         is_cut: false,
@@ -144,6 +156,7 @@ struct Maker<'a> {
     lossy: BTreeSet<usize>,
     slow: BTreeSet<usize>,
     full: BTreeSet<usize>,
+    failing: BTreeSet<usize>,
     remembered: BTreeSet<usize>,
     exchanged: BTreeSet<usize>,
     is_cut: bool,
@@ -185,7 +198,14 @@ impl Maker<'_> {
 
     fn all_running(&self) -> BTreeSet<usize> {
         let present = self.present().into_iter();
-        present.filter(|node| !self.down.contains(node) && !self.paused.contains(node)).collect()
+        let is_left_alone =
+            |node: &usize| self.down.contains(node) || self.paused.contains(node) || self.failing.contains(node);
+        present.filter(|node| !is_left_alone(node)).collect()
+    }
+
+    /// Nodes that serve no writes, beside those that have never started.
+    fn down_count(&self) -> usize {
+        self.down.len() - self.absent.len() + self.failing.len()
     }
 
     fn push(&mut self, step: Step) {
@@ -210,11 +230,12 @@ impl Maker<'_> {
             Kind::Pause | Kind::Skew | Kind::Rate | Kind::Lossy | Kind::Reset | Kind::SlowDisk | Kind::FullDisk => {
                 self.begin_of_process(kind)
             }
+            Kind::FailingDisk | Kind::AllDown | Kind::Rolling => self.begin_together(kind),
         }
     }
 
     fn begin_down(&mut self, kind: Kind) -> bool {
-        if self.down.len() - self.absent.len() >= self.options.down_max {
+        if self.down_count() >= self.options.down_max {
             return false;
         }
         let Some(node) = self.running() else { return false };
@@ -239,9 +260,7 @@ impl Maker<'_> {
             self.push(Step::Remember(node));
             return true;
         }
-        if self.exchanged.len() >= self.options.exchanged_max
-            || self.down.len() - self.absent.len() >= self.options.down_max
-        {
+        if self.exchanged.len() >= self.options.exchanged_max || self.down_count() >= self.options.down_max {
             return false;
         }
         let keep = any_keep(self.next());
@@ -258,7 +277,7 @@ impl Maker<'_> {
     /// An older disk has lost what the node acknowledged. If those that have it still, and know, are away until it is found out, all is lost with it: so
     /// nothing else is wrong meanwhile.
     fn exchange_for_older(&mut self, node: usize, keep: Keep) -> bool {
-        let is_calm = self.down.len() == self.absent.len() && self.paused.is_empty() && !self.is_cut;
+        let is_calm = self.down_count() == 0 && self.paused.is_empty() && !self.is_cut;
         let works = self.lossy.is_empty() && self.slow.is_empty() && self.full.is_empty();
         if !(is_calm && works) {
             return false;
@@ -354,11 +373,16 @@ impl Maker<'_> {
         ends.extend(self.lossy.iter().map(|node| Step::Lossless(*node)));
         ends.extend(self.slow.iter().map(|node| Step::FastDisk(*node)));
         ends.extend(self.full.iter().map(|node| Step::FreeDisk(*node)));
+        ends.extend(self.failing.iter().map(|node| Step::MendDisk(*node)));
         ends.extend(self.is_cut.then_some(Step::Join));
         let place = self.below(ends.len());
         if let Some(step) = ends.into_iter().nth(place) {
             self.ended(&step);
+            let mended = if let Step::MendDisk(node) = step { Some(node) } else { None };
             self.push(step);
+            if let Some(node) = mended {
+                self.restart_after_failing(node);
+            }
         }
     }
 
@@ -374,6 +398,7 @@ impl Maker<'_> {
             Step::Lossless(node) => self.lossy.remove(node),
             Step::FastDisk(node) => self.slow.remove(node),
             Step::FreeDisk(node) => self.full.remove(node),
+            Step::MendDisk(node) => self.failing.remove(node),
             _ => std::mem::replace(&mut self.is_cut, false),
         };
     }
@@ -386,8 +411,10 @@ impl Maker<'_> {
         ends.extend(self.full.iter().map(|node| Step::FreeDisk(*node)));
         ends.extend(self.rated.iter().map(|node| Step::Rate(*node, 0)));
         ends.extend(self.skewed.iter().map(|node| Step::Skew(*node, 0)));
+        ends.extend(self.failing.iter().map(|node| Step::MendDisk(*node)));
         ends.extend(self.paused.iter().map(|node| Step::Resume(*node)));
-        ends.extend(self.down.iter().map(|node| Step::Start(*node)));
+        ends.extend(self.failing.iter().map(|node| Step::Kill(*node)));
+        ends.extend(self.down.iter().chain(&self.failing).map(|node| Step::Start(*node)));
         ends.into_iter().for_each(|step| self.push_at_once(step));
     }
 }

@@ -106,6 +106,10 @@ pub enum Step {
     FillDisk(usize, u64),
     /// The same disk with room for all.
     FreeDisk(usize),
+    /// A disk of which one operation in ten fails: of all kinds, or of one that the number chooses.
+    FailDisk(usize, u64),
+    /// The same disk without faults.
+    MendDisk(usize),
     /// Cut of links, in place of the cut before.
     Cut(Cut),
     /// End of the cut.
@@ -116,6 +120,37 @@ pub enum Step {
     Lossless(usize),
     /// Reset of all connections of a node.
     Reset(usize),
+}
+
+impl Step {
+    /// True if a trouble begins with it: not one that ends, or prepares, another.
+    pub fn is_trouble(&self) -> bool {
+        match self {
+            Step::Skew(_, 0)
+            | Step::Rate(_, 0)
+            | Step::Start(_)
+            | Step::Resume(_)
+            | Step::Join
+            | Step::Lossless(_)
+            | Step::FastDisk(_)
+            | Step::FreeDisk(_)
+            | Step::MendDisk(_)
+            | Step::ExchangeDisk(..)
+            | Step::Remember(_) => false,
+            Step::Kill(_)
+            | Step::PowerCut(..)
+            | Step::Terminate(_)
+            | Step::Pause(_)
+            | Step::Skew(..)
+            | Step::Rate(..)
+            | Step::SlowDisk(_)
+            | Step::FillDisk(..)
+            | Step::FailDisk(..)
+            | Step::Cut(_)
+            | Step::Lossy(_)
+            | Step::Reset(_) => true,
+        }
+    }
 }
 
 /// A step and its time after the one before.

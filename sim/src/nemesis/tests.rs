@@ -335,6 +335,8 @@ fn assert_heals(plan: &Plan, options: &PlanOptions, seed: u64) {
                 true
             }
             Step::FreeDisk(node) => wrong.remove(&("full", *node)),
+            Step::FailDisk(node, _) => wrong.insert(("failing", *node)),
+            Step::MendDisk(node) => wrong.remove(&("failing", *node)),
             Step::Reset(_) => true,
         };
         assert!(
@@ -372,6 +374,39 @@ fn plans_are_possible_and_heal() {
     assert_eq!(kinds.len(), 19 + 7, "{kinds:?}");
     let nothing = PlanOptions { kinds: Vec::new(), ..options };
     assert_eq!(generate(&nothing, 1).steps.len(), 1, "there is nothing to begin with");
+}
+
+/// Each step is possible when it comes, a node whose disk failed is started again, and nothing is left in the end.
+fn assert_starts_what_it_ends(plan: &Plan, seed: u64) {
+    let (mut down, mut failing, mut mended) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+    for Timed { step, .. } in &plan.steps {
+        let is_possible = match step {
+            // A node whose disk failed may have ended already.
+            Step::Kill(node) => mended.remove(node) && down.insert(*node),
+            Step::PowerCut(node, _) | Step::Terminate(node) => !failing.contains(node) && down.insert(*node),
+            Step::Start(node) => down.remove(node),
+            Step::FailDisk(node, _) => !down.contains(node) && failing.insert(*node),
+            Step::MendDisk(node) => failing.remove(node) && mended.insert(*node),
+            Step::Join => true,
+            other => panic!("seed {seed}: {other:?} is of another kind"),
+        };
+        assert!(is_possible, "seed {seed}: {step:?} in\n{plan}");
+    }
+    assert!(down.is_empty() && failing.is_empty() && mended.is_empty(), "seed {seed}: something is left by\n{plan}");
+}
+
+#[test]
+fn troubles_of_many_nodes_start_all_again() {
+    for kind in Kind::TOGETHER {
+        let options = PlanOptions { steps: 12, ..options(5, vec![kind]) };
+        let mut troubles = 0;
+        for seed in 0..200 {
+            let plan = generate(&options, seed);
+            assert_starts_what_it_ends(&plan, seed);
+            troubles += plan.steps.iter().filter(|timed| timed.step.is_trouble()).count();
+        }
+        assert!(troubles > 200, "{kind:?}: {troubles}");
+    }
 }
 
 fn troubled(seed: u64) -> u64 {

@@ -258,14 +258,20 @@ impl Course {
 
     /// Writes rows with these keys through a node, at that level. In some tries: connections of a node that has just started have to be made first.
     pub(super) fn write(&mut self, node: usize, level: Consistency, keys: &[i32]) -> Result<(), String> {
+        let statements: Vec<Statement> = keys.iter().map(|key| insert(*key)).collect();
+        self.run_at(node, level, &statements)
+    }
+
+    /// Runs statements through a node, at that level, in some tries.
+    pub(super) fn run_at(&mut self, node: usize, level: Consistency, statements: &[Statement]) -> Result<(), String> {
         let deadline = self.now() + READY_AT_MOST;
         loop {
-            let (address, keys) = (self.site.native_address(node), keys.to_vec());
+            let (address, statements) = (self.site.native_address(node), statements.to_vec());
             let asking = self.begin(async move |runtime: Runtime| -> Result<(), ClientError> {
                 let mut client = Client::connect(&runtime, address).await?;
                 client.consistency = level;
-                for key in keys {
-                    client.run(&insert(key), None).await?;
+                for statement in statements {
+                    client.run(&statement, None).await?;
                 }
                 Ok(())
             });
@@ -273,6 +279,26 @@ impl Course {
                 Some(Ok(())) => return Ok(()),
                 answer if self.now() >= deadline => {
                     return Err(format!("node {node} does not write at {level:?}: {answer:?}"));
+                }
+                _ => self.run_for(AGAIN),
+            }
+        }
+    }
+
+    /// The rows that a node gives at a level, in some tries.
+    pub(super) fn rows_at(&mut self, node: usize, level: Consistency, text: &'static str) -> Result<Vec<Row>, String> {
+        let deadline = self.now() + READY_AT_MOST;
+        loop {
+            let address = self.site.native_address(node);
+            let asking = self.begin(async move |runtime: Runtime| -> Result<Vec<Row>, ClientError> {
+                let mut client = Client::connect(&runtime, address).await?;
+                client.consistency = level;
+                client.execute(text).await
+            });
+            match self.answer(&asking) {
+                Some(Ok(rows)) => return Ok(rows),
+                answer if self.now() >= deadline => {
+                    return Err(format!("node {node} does not answer {text} at {level:?}: {answer:?}"));
                 }
                 _ => self.run_for(AGAIN),
             }

@@ -6,6 +6,7 @@ mod history;
 mod node_events;
 mod replicated;
 mod replicated_history;
+pub mod requests;
 mod rows;
 mod schema;
 mod schema_history;

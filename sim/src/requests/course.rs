@@ -1,0 +1,310 @@
+//! The course of a run: nodes are started and ended, the plan goes on beside the clients, and what ends by itself is judged.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use runtime::sim::World;
+
+use super::ends::Ends;
+use super::judgement::Everything;
+use super::scenario::{Expected, Part, Scenario, Shape};
+use super::{ACKNOWLEDGED_MIN, Outcome};
+use crate::client::ClientError;
+use crate::fault::any_keep;
+use crate::group_site::GroupSite;
+use crate::nemesis::{Nemesis, Plan, PlanOptions, Step, generate};
+use crate::site::Site;
+use crate::workload::requests::{Requests, SharedRequests, Target, Work, prepare_tables, work_requests};
+
+/// The longest until all nodes of a cluster in which nothing is wrong are ready.
+const READY_AT_MOST: Duration = Duration::from_secs(120);
+/// Time in which a new cluster gets all its voters.
+const VOTERS_CHANGE: Duration = Duration::from_secs(5);
+/// The longest until tables are made in such a cluster, and until a read of all replicas works.
+pub(super) const HEALED_AT_MOST: Duration = Duration::from_secs(120);
+/// The longest that one question may take.
+const ANSWER_AT_MOST: Duration = Duration::from_secs(60);
+/// By then all that was acknowledged is synced, batches that were not finished have been tried again, and no frame is under way.
+pub(super) const QUIET: Duration = Duration::from_secs(16);
+/// Time after which a TRUNCATE without an answer has been carried out, or never will be.
+const TRUNCATE_SETTLES: Duration = Duration::from_secs(30);
+/// The longest until clients have had enough acknowledged in a cluster in which nothing is wrong.
+const ENOUGH_AT_MOST: Duration = Duration::from_secs(600);
+/// Changes that must be acknowledged after all has healed: the history of a TRUNCATE without an answer says nothing of those before.
+const SINCE_HEALED_MIN: usize = 20;
+/// The least time until a node that is away for good goes, beside clients.
+const AWAY_AFTER_MILLIS: u64 = 3_000;
+/// From one try to the next.
+pub(super) const AGAIN: Duration = Duration::from_millis(500);
+/// In the errors of file systems that a plan broke: without room, and of a medium.
+const BROKEN_DISK: [&str; 2] = ["No space left on device", "Input/output error"];
+
+/// A run under way.
+pub(super) struct Course<'a> {
+    pub(super) site: &'a mut GroupSite,
+    pub(super) scenario: &'a Scenario,
+    pub(super) expected: &'a Expected,
+    pub(super) work: Work,
+    pub(super) history: SharedRequests,
+    pub(super) outcome: Outcome,
+    pub(super) ends: Ends,
+    /// Nodes whose disk was full or failed.
+    broken: BTreeSet<usize>,
+    /// Nodes that are not started again for now.
+    away: BTreeSet<usize>,
+    /// All that the replicas gave together when all was quiet.
+    pub(super) all: Everything,
+    random: u64,
+}
+
+/// Runs a scenario to its end.
+pub(super) fn run(site: &mut GroupSite, scenario: &Scenario, shape: Shape, seed: u64, expected: &Expected) -> Outcome {
+    let plan = plan(site, scenario, seed);
+    let history = Requests { factors: shape.factors.to_vec(), ..Requests::default() };
+    let mut course = Course {
+        site,
+        scenario,
+        expected,
+        work: scenario.work(expected),
+        history: SharedRequests::new(history.into()),
+        outcome: Outcome::default(),
+        ends: Ends::default(),
+        broken: BTreeSet::new(),
+        away: BTreeSet::new(),
+        all: Everything::default(),
+        random: seed,
+    };
+    course.outcome.troubles = plan.steps.iter().filter(|timed| timed.step.is_trouble()).count();
+    if let Err(what) = course.stages(&plan) {
+        course.outcome.violations.push(what);
+    }
+    let Course { history, mut outcome, .. } = course;
+    let history = history.borrow();
+    outcome.violations.extend(history.violations.iter().take(VIOLATIONS_MAX).cloned());
+    (outcome.acknowledged, outcome.unknown) = (history.acknowledged_count(), history.unknown_count());
+    (outcome.sent, outcome.reads) = (history.sent_count(), history.reads);
+    (outcome.truncated, outcome.refused) = (history.truncated_count(), history.refused.clone());
+    if !outcome.violations.is_empty() {
+        outcome.violations.push(format!("the plan was\n{plan}"));
+    }
+    outcome
+}
+
+/// Sentences of one run, at most.
+const VIOLATIONS_MAX: usize = 20;
+
+fn plan(site: &GroupSite, scenario: &Scenario, seed: u64) -> Plan {
+    let nodes = site.nodes().len();
+    generate(
+        &PlanOptions {
+            datacenters: (0..nodes).map(|node| site.datacenter(node)).collect(),
+            steps: 14,
+            kinds: scenario.kinds(),
+            gap_min: Duration::from_millis(50),
+            gap_max: Duration::from_secs(3),
+            absent: BTreeSet::new(),
+            down_max: 1 + (seed % 2) as usize,
+            exchanged_max: 0,
+        },
+        seed,
+    )
+}
+
+impl Course<'_> {
+    fn stages(&mut self, plan: &Plan) -> Result<(), String> {
+        self.make_ready("at the beginning")?;
+        self.site.world().run_for(VOTERS_CHANGE);
+        self.prepare()?;
+        let (work, history, targets) = (self.work, self.history.clone(), self.targets());
+        let clients = self.site.clients();
+        let main = move |runtime| work_requests(runtime, work, targets, history);
+        let working = self.site.world().start(clients, false, vec![main]);
+        self.carry_out(plan)?;
+        self.make_ready("after the plan")?;
+        let now = self.now();
+        self.history.borrow_mut().healed = Some(now);
+        self.have_enough()?;
+        if self.expected.contains(&Part::BatchCopies) && self.scenario.name == "batches" {
+            self.go_away()?;
+        }
+        self.history.borrow_mut().is_over = true;
+        self.site.world().run_until(|_| working.is_over(), ANSWER_AT_MOST);
+        if !working.is_over() {
+            return Err(format!("clients still wait for answers after {ANSWER_AT_MOST:?}"));
+        }
+        self.site.world().run_for(QUIET);
+        self.judge_away()?;
+        self.judge_all()?;
+        for node in self.nodes() {
+            self.cut_power(node);
+        }
+        self.make_ready("after a power cut of all")?;
+        self.judge_again("after a power cut of all")?;
+        self.nodes().into_iter().for_each(|node| self.note_refusal(node, "in the end"));
+        Ok(())
+    }
+
+    /// The nodes, but for those that are away.
+    pub(super) fn nodes(&self) -> Vec<usize> {
+        (0..self.site.nodes().len()).filter(|node| !self.away.contains(node)).collect()
+    }
+
+    pub(super) fn now(&mut self) -> u64 {
+        self.site.world().now().as_nanos()
+    }
+
+    /// A number of the seed below `bound`: SplitMix64.
+    fn below(&mut self, bound: u64) -> u64 {
+        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.random ^ (self.random >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (mixed ^ (mixed >> 31)) % bound
+    }
+
+    /// A node as clients reach it.
+    pub(super) fn target(&self, node: usize) -> Target {
+        Target { address: self.site.native_address(node), datacenter: self.site.datacenter(node) }
+    }
+
+    fn targets(&self) -> Vec<Target> {
+        (0..self.site.nodes().len()).map(|node| self.target(node)).collect()
+    }
+
+    fn is_running(&mut self, node: usize) -> bool {
+        let host = self.site.nodes()[node];
+        self.site.world().is_running(host)
+    }
+
+    fn cut_power(&mut self, node: usize) {
+        let keep = any_keep(self.below(u64::MAX));
+        let host = self.site.nodes()[node];
+        self.site.world().crash(host, keep);
+        let now = self.now();
+        let within = self.ends.ended(node, now, true);
+        self.history.borrow_mut().node_ended(now, within);
+    }
+
+    /// Starts the nodes that do not run, and waits until all are ready.
+    pub(super) fn make_ready(&mut self, when: &str) -> Result<(), String> {
+        let deadline = self.site.world().now() + READY_AT_MOST;
+        for node in self.nodes() {
+            self.note_refusal(node, when);
+            if !self.is_running(node) {
+                self.site.begin_start(node);
+            }
+        }
+        loop {
+            let late: Vec<usize> = self.nodes().into_iter().filter(|node| !self.site.is_ready(*node)).collect();
+            let Some(first) = late.first() else { return Ok(()) };
+            if let Some(ended) = late.iter().copied().find(|node| !self.is_running(*node)) {
+                self.note_refusal(ended, when);
+                return Err(format!("{when} node {ended} does not start"));
+            }
+            if self.site.world().now() >= deadline {
+                return Err(format!("{when} node {first} is not ready within {READY_AT_MOST:?}"));
+            }
+            self.site.world().run_for(AGAIN);
+        }
+    }
+
+    /// Judges the sentence of a node that has ended by itself: only a broken disk is a reason.
+    fn note_refusal(&mut self, node: usize, when: &str) {
+        let Some(sentence) = self.site.take_refusal(node) else { return };
+        let now = self.now();
+        let within = self.ends.ended(node, now, false);
+        self.history.borrow_mut().node_ended(now, within);
+        let is_of_disk = BROKEN_DISK.iter().any(|words| sentence.contains(words));
+        if !(self.broken.contains(&node) && is_of_disk) {
+            self.outcome.violations.push(format!("{when} node {node} has ended by itself: {sentence}"));
+        }
+    }
+
+    /// Makes the tables, in some tries: a leader may have to be elected first.
+    fn prepare(&mut self) -> Result<(), String> {
+        let deadline = self.site.world().now() + HEALED_AT_MOST;
+        loop {
+            let (address, factors) = (self.target(0).address, self.history.borrow().factors.clone());
+            match self.ask(move |runtime| prepare_tables(runtime, address, factors)) {
+                Ok(()) => return Ok(()),
+                Err(what) if self.site.world().now() >= deadline => return Err(format!("no tables: {what}")),
+                Err(_) => self.site.world().run_for(AGAIN),
+            }
+        }
+    }
+
+    /// Does the steps of the plan at their times.
+    fn carry_out(&mut self, plan: &Plan) -> Result<(), String> {
+        let mut nemesis = Nemesis::new(plan.clone(), self.site.world());
+        while let Some(due) = nemesis.due() {
+            let now = self.site.world().now();
+            self.site.world().run_for(due.saturating_since(now));
+            for node in self.nodes() {
+                self.note_refusal(node, "within the plan");
+            }
+            nemesis.step(self.site)?;
+            let Some(step) = nemesis.done.last() else { continue };
+            if let Step::FillDisk(node, _) | Step::FailDisk(node, _) = step {
+                self.broken.insert(*node);
+            }
+            let now = self.site.world().now().as_nanos();
+            if let Some(within) = self.ends.note(step, now) {
+                self.history.borrow_mut().node_ended(now, within);
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits until clients have had enough acknowledged, and a TRUNCATE without an answer cannot come any more.
+    fn have_enough(&mut self) -> Result<(), String> {
+        if self.scenario.truncations_min > 0 {
+            self.site.world().run_for(TRUNCATE_SETTLES);
+        }
+        let deadline = self.site.world().now() + ENOUGH_AT_MOST;
+        loop {
+            let (acknowledged, late, truncated) = {
+                let history = self.history.borrow();
+                (history.acknowledged_count(), history.acknowledged_since_healed(), history.truncated_count())
+            };
+            let is_enough = acknowledged >= ACKNOWLEDGED_MIN && late >= SINCE_HEALED_MIN;
+            if is_enough && truncated >= self.scenario.truncations_min {
+                return Ok(());
+            }
+            if self.site.world().now() >= deadline {
+                let so_far = format!("{acknowledged} changes, {late} since then, {truncated} truncations");
+                return Err(format!("{ENOUGH_AT_MOST:?} after healing too little is acknowledged: {so_far}"));
+            }
+            self.site.world().run_for(AGAIN);
+        }
+    }
+
+    /// Cuts the power of a node beside the clients. It stays away until the batches that it coordinated are judged.
+    fn go_away(&mut self) -> Result<(), String> {
+        let millis = AWAY_AFTER_MILLIS + self.below(2_000);
+        self.site.world().run_for(Duration::from_millis(millis));
+        let node = self.below(self.site.nodes().len() as u64) as usize;
+        self.cut_power(node);
+        self.away.insert(node);
+        Ok(())
+    }
+
+    /// Starts the nodes that were away.
+    pub(super) fn come_back(&mut self) -> Result<(), String> {
+        self.away.clear();
+        self.make_ready("after one was away")
+    }
+
+    /// Runs one client to its end.
+    pub(super) fn ask<T: 'static, Fut: Future<Output = Result<T, ClientError>> + 'static>(
+        &mut self,
+        main: impl FnOnce(runtime::Runtime) -> Fut,
+    ) -> Result<T, String> {
+        let clients = self.site.clients();
+        let world: &mut World<'static> = self.site.world();
+        let asking = world.start(clients, false, vec![main]);
+        world.run_until(|_| asking.is_over(), ANSWER_AT_MOST);
+        match asking.take_outputs().and_then(|mut outputs| outputs.pop()) {
+            Some(answer) => answer.map_err(|error| error.to_string()),
+            None => Err(format!("no answer within {ANSWER_AT_MOST:?}")),
+        }
+    }
+}

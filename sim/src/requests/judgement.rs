@@ -1,0 +1,209 @@
+//! The judgement at the end of a run, when nothing is under way any more.
+
+use std::collections::BTreeMap;
+
+use cql_protocol::Consistency;
+use runtime::Runtime;
+
+use super::course::{AGAIN, Course, HEALED_AT_MOST, QUIET};
+use super::scenario::Part;
+use crate::checker::requests::{acked, converge, judge, judge_count, judge_piece, whole};
+use crate::client::{Client, ClientError, Statement};
+use crate::site::Site;
+use crate::workload::requests::{
+    Act, Change, CountSeen, PIECES_FROM, Place, Reach, SELECT_COUNT, SELECT_PARTITION, SELECT_PIECE, Seen,
+    SharedRequests, Target, Work,
+};
+use crate::workload::{Key, read_count, read_row};
+
+/// Rows of a page.
+const PAGE_ROWS: i32 = 7;
+/// By then a node that has answered a client has kept the hints of that request in files.
+const HINT_KEPT_NANOS: u64 = 5_000_000_000;
+/// Differences of one node that are reported.
+const TOLD_MAX: usize = 10;
+
+/// All that a read of everything has shown.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Everything {
+    rows: BTreeMap<Key, u64>,
+    counts: BTreeMap<Place, i64>,
+}
+
+impl Course<'_> {
+    /// Where a node is away: what the others have of logged batches is whole. Then it comes back.
+    pub(super) fn judge_away(&mut self) -> Result<(), String> {
+        if self.nodes().len() == self.site.nodes().len() {
+            return Ok(());
+        }
+        stdx::sometimes!("batches judged without their coordinator");
+        let mut rows: BTreeMap<Key, u64> = BTreeMap::new();
+        for node in self.nodes() {
+            for (key, value) in self.read(node, Consistency::One, "while one is away")?.rows {
+                let known = rows.entry(key).or_insert(value);
+                *known = value.max(*known);
+            }
+        }
+        let violations = whole::judge_batches(&self.history.borrow(), &rows);
+        self.tell("while one is away", violations);
+        self.come_back()?;
+        self.site.world().run_for(QUIET);
+        Ok(())
+    }
+
+    /// All replicas together, then each node alone.
+    pub(super) fn judge_all(&mut self) -> Result<(), String> {
+        let when = "when all has healed";
+        if self.expected.contains(&Part::Hints) && self.scenario.name == "hints" {
+            self.wait_for_hints()?;
+            self.history.borrow_mut().has_all_hints = true;
+        }
+        self.all = self.read(0, Consistency::All, when)?;
+        let violations = whole::judge_batches(&self.history.borrow(), &self.all.rows);
+        self.tell(when, violations);
+        self.judge_again(when)
+    }
+
+    /// Each node alone gives what all together gave. Pieces are not repaired, and may differ.
+    pub(super) fn judge_again(&mut self, when: &str) -> Result<(), String> {
+        let repaired = |rows: &BTreeMap<Key, u64>| -> BTreeMap<Key, u64> {
+            rows.iter().filter(|(key, _)| key.partition < PIECES_FROM).map(|(key, value)| (*key, *value)).collect()
+        };
+        for node in self.nodes() {
+            let own = self.read(node, Consistency::One, when)?;
+            let mut violations = converge::differences(&repaired(&self.all.rows), node, &repaired(&own.rows));
+            violations.extend(converge::differences(&self.all.counts, node, &own.counts));
+            violations.truncate(TOLD_MAX);
+            self.tell(when, violations);
+        }
+        Ok(())
+    }
+
+    fn tell(&mut self, when: &str, violations: Vec<String>) {
+        self.outcome.violations.extend(violations.into_iter().map(|what| format!("{when}: {what}")));
+    }
+
+    /// Waits until each node alone has all that was acknowledged, but for what may have been lost with the node that kept its hint.
+    fn wait_for_hints(&mut self) -> Result<(), String> {
+        let deadline = self.site.world().now() + HEALED_AT_MOST;
+        loop {
+            let lacking = self.lacking()?;
+            if lacking.is_empty() {
+                return Ok(());
+            }
+            if self.site.world().now() >= deadline {
+                self.tell("hints are not delivered", lacking.into_iter().take(TOLD_MAX).collect());
+                return Ok(());
+            }
+            self.site.world().run_for(AGAIN);
+        }
+    }
+
+    fn lacking(&mut self) -> Result<Vec<String>, String> {
+        let mut lacking = Vec::new();
+        for node in self.nodes() {
+            let start = self.now();
+            let rows = self.read(node, Consistency::One, "while hints are delivered")?.rows;
+            let (end, history, ends) = (self.now(), self.history.borrow(), &self.ends.ends);
+            let may_be_lost = |change: &Change| {
+                let until = change.acknowledged.unwrap_or(change.start) + HINT_KEPT_NANOS;
+                let takes = |(of, at, is_power_cut): &(usize, u64, bool)| {
+                    *of == change.node && *at >= change.start && (*is_power_cut || *at <= until)
+                };
+                ends.iter().any(takes)
+            };
+            let seen = Seen { start, end, reach: Reach::Some(1), level: format!("ONE of node {node}"), rows };
+            let judged = history.keys.iter().map(|key| acked::lacking(&history, &seen, *key, may_be_lost));
+            lacking.extend(judged.filter_map(Result::err));
+        }
+        Ok(lacking)
+    }
+
+    /// Everything, from one node; judged like any other read. In some tries: nodes may not have met yet.
+    fn read(&mut self, node: usize, level: Consistency, when: &str) -> Result<Everything, String> {
+        let deadline = self.site.world().now() + HEALED_AT_MOST;
+        loop {
+            let (target, work, history) = (self.target(node), self.work, self.history.clone());
+            match self.ask(move |runtime| Reader { runtime, target, level, work, history }.read()) {
+                Ok(everything) => return Ok(everything),
+                Err(what) if self.site.world().now() >= deadline => {
+                    return Err(format!("{when} node {node} says at {level:?}: {what}"));
+                }
+                Err(_) => self.site.world().run_for(AGAIN),
+            }
+        }
+    }
+}
+
+/// A client that reads everything.
+struct Reader {
+    runtime: Runtime,
+    target: Target,
+    level: Consistency,
+    work: Work,
+    history: SharedRequests,
+}
+
+impl Reader {
+    async fn read(self) -> Result<Everything, ClientError> {
+        let mut client = Client::connect(&self.runtime, self.target.address).await?;
+        client.consistency = self.level;
+        let mut everything = Everything::default();
+        for partition in 0..self.work.partitions as i32 {
+            if self.work.has(Act::Read) {
+                let rows = self.read_partition(&mut client, SELECT_PARTITION, partition).await?;
+                everything.rows.extend(rows);
+            }
+            if self.work.has(Act::ReadPiece) {
+                let rows = self.read_partition(&mut client, SELECT_PIECE, PIECES_FROM + partition).await?;
+                everything.rows.extend(rows);
+            }
+        }
+        let places = self.history.borrow().sums.places();
+        for place in places {
+            everything.counts.insert(place, self.count(&mut client, place).await?);
+        }
+        Ok(everything)
+    }
+
+    async fn read_partition(
+        &self,
+        client: &mut Client,
+        text: &'static str,
+        partition: i32,
+    ) -> Result<BTreeMap<Key, u64>, ClientError> {
+        let is_piece = partition >= PIECES_FROM;
+        let page = if is_piece { 1000 } else { PAGE_ROWS };
+        let start = self.runtime.now().as_nanos();
+        let rows = client.pages(&Statement { text, values: vec![partition.to_be_bytes().to_vec()] }, page).await?;
+        let rows = rows.iter().map(read_row).collect::<Result<BTreeMap<Key, u64>, String>>();
+        let (rows, end) = (rows.map_err(ClientError::Malformed)?, self.runtime.now().as_nanos());
+        let mut history = self.history.borrow_mut();
+        let seen = Seen { start, end, reach: self.reach(&history.factors), level: format!("{:?}", self.level), rows };
+        if is_piece {
+            judge_piece(&mut history, &seen, partition);
+        }
+        let repaired = if is_piece { Reach::Some(1) } else { seen.reach.clone() };
+        judge(&mut history, &seen, |key| key.partition == partition, Some(repaired));
+        Ok(seen.rows)
+    }
+
+    async fn count(&self, client: &mut Client, place: Place) -> Result<i64, ClientError> {
+        let start = self.runtime.now().as_nanos();
+        let values = vec![place.0.to_be_bytes().to_vec(), place.1.to_be_bytes().to_vec()];
+        let rows = client.run(&Statement { text: SELECT_COUNT, values }, None).await?;
+        let found = rows.first().map(read_count).transpose().map_err(ClientError::Malformed)?;
+        let (count, end) = (found.map_or(0, |(_, count)| count), self.runtime.now().as_nanos());
+        let mut history = self.history.borrow_mut();
+        let reach = self.reach(&history.factors);
+        // One replica alone is compared with all of them: of what it may have there are too many choices.
+        if reach != Reach::Some(1) {
+            judge_count(&mut history, &CountSeen { place, start, end, reach, count });
+        }
+        Ok(count)
+    }
+
+    fn reach(&self, factors: &[u32]) -> Reach {
+        Reach::of(self.level, self.target.datacenter, factors)
+    }
+}

@@ -1,0 +1,200 @@
+//! The scenarios of requests: the clients' work, the troubles, and what of the product they rest on.
+
+use std::collections::BTreeSet;
+
+use cql_protocol::Consistency::{All, Any, EachQuorum, LocalOne, LocalQuorum, One, Quorum, Two};
+
+use crate::nemesis::Kind;
+use crate::workload::requests::{Act, Work};
+
+/// A part of the product that makes promises stronger. A scenario asks for them where the part is expected to be there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Part {
+    /// Hints: each replica gets what was acknowledged without it, and ANY means that it is not lost.
+    Hints,
+    /// Requests planned before a TRUNCATE are refused after it: it may be sent beside any other request.
+    Fence,
+    /// Copies of logged batches: they are delivered while their coordinator is away.
+    BatchCopies,
+    /// Scans repair what they show, as reads of a partition do.
+    ScanRepair,
+    /// A counter's state is shown to other nodes when it is on the disk, so that none has more of a leader than its disk.
+    SyncedCounters,
+}
+
+impl Part {
+    /// All, by the names of the command line.
+    pub const ALL: [(&'static str, Part); 5] = [
+        ("hints", Part::Hints),
+        ("fence", Part::Fence),
+        ("batch-copies", Part::BatchCopies),
+        ("scan-repair", Part::ScanRepair),
+        ("synced-counters", Part::SyncedCounters),
+    ];
+
+    /// The part of that name.
+    pub fn named(name: &str) -> Option<Part> {
+        Part::ALL.into_iter().find(|(of, _)| *of == name).map(|(_, part)| part)
+    }
+}
+
+/// The parts that the product has, which runs expect unless they are given others. A part is added here in the commit that brings it.
+pub const LANDED: &[Part] = &[];
+
+/// The parts that a run expects.
+pub type Expected = BTreeSet<Part>;
+
+/// A scenario.
+#[derive(Debug, Clone, Copy)]
+pub struct Scenario {
+    /// The name.
+    pub name: &'static str,
+    /// The clients' work.
+    work: Work,
+    /// The acts in place of the work's, where the fence makes a TRUNCATE beside other requests safe; none: the same.
+    fenced_acts: &'static [(Act, u64)],
+    /// True if disks run full and fail.
+    breaks_disks: bool,
+    /// The fewest truncations that must be acknowledged.
+    pub truncations_min: usize,
+}
+
+/// Clients of a run, and their pauses: some ten requests a second, so that faults meet them at any stage.
+const CLIENTS: Work = Work {
+    clients: 5,
+    pause_micros: 400_000,
+    partitions: 8,
+    acts: &[],
+    writes: &[Quorum, Quorum, Quorum, EachQuorum, LocalQuorum, All, One, Two],
+    reads: &[Quorum, Quorum, Quorum, EachQuorum, LocalQuorum, All, One],
+    gates_truncate: false,
+    scans_repair: false,
+};
+
+/// All of them.
+pub const SCENARIOS: [Scenario; 5] = [
+    Scenario {
+        name: "quorum",
+        work: Work {
+            acts: &[
+                (Act::Write, 50),
+                (Act::DeleteRow, 5),
+                (Act::DeleteRange, 3),
+                (Act::DeletePartition, 1),
+                (Act::Read, 36),
+                (Act::Scan, 5),
+            ],
+            ..CLIENTS
+        },
+        fenced_acts: &[],
+        breaks_disks: true,
+        truncations_min: 0,
+    },
+    Scenario {
+        name: "counters",
+        work: Work {
+            acts: &[(Act::Add, 60), (Act::Count, 40)],
+            writes: &[Quorum, Quorum, Quorum, EachQuorum, LocalQuorum, All, One],
+            reads: &[Quorum, Quorum, Quorum, EachQuorum, LocalQuorum, All],
+            ..CLIENTS
+        },
+        fenced_acts: &[],
+        breaks_disks: true,
+        truncations_min: 0,
+    },
+    Scenario {
+        name: "batches",
+        work: Work {
+            acts: &[
+                (Act::LoggedBatch, 35),
+                (Act::WritePiece, 20),
+                (Act::DeletePiece, 2),
+                (Act::ReadPiece, 25),
+                (Act::Read, 18),
+            ],
+            ..CLIENTS
+        },
+        fenced_acts: &[],
+        breaks_disks: true,
+        truncations_min: 0,
+    },
+    Scenario {
+        name: "hints",
+        work: Work {
+            acts: &[(Act::Write, 60), (Act::DeleteRow, 8), (Act::DeleteRange, 2), (Act::Read, 30)],
+            writes: &[One, One, Any, Any, LocalOne, Quorum],
+            reads: &[One, Quorum, All],
+            ..CLIENTS
+        },
+        fenced_acts: &[],
+        // A hint that has no room is dropped.
+        breaks_disks: false,
+        truncations_min: 0,
+    },
+    Scenario {
+        name: "truncate",
+        work: Work {
+            acts: &[(Act::Write, 600), (Act::DeleteRow, 40), (Act::Read, 320), (Act::Scan, 30), (Act::Truncate, 6)],
+            gates_truncate: true,
+            ..CLIENTS
+        },
+        fenced_acts: &[
+            (Act::Write, 500),
+            (Act::LoggedBatch, 100),
+            (Act::DeleteRow, 40),
+            (Act::Read, 320),
+            (Act::Scan, 30),
+            (Act::Truncate, 10),
+        ],
+        breaks_disks: true,
+        truncations_min: 2,
+    },
+];
+
+impl Scenario {
+    /// The scenario of that name.
+    pub fn named(name: &str) -> Option<Scenario> {
+        SCENARIOS.into_iter().find(|scenario| scenario.name == name)
+    }
+
+    /// The clients' work, where the product has these parts.
+    pub fn work(&self, expected: &Expected) -> Work {
+        let work = Work { scans_repair: expected.contains(&Part::ScanRepair), ..self.work };
+        match expected.contains(&Part::Fence) && !self.fenced_acts.is_empty() {
+            true => Work { acts: self.fenced_acts, gates_truncate: false, ..work },
+            false => work,
+        }
+    }
+
+    /// The kinds of trouble. Disks are exchanged in the scenarios of the metadata group: what only one had is lost with it.
+    pub fn kinds(&self) -> Vec<Kind> {
+        let is_wanted = |kind: &Kind| match kind {
+            Kind::EmptyDisk | Kind::OlderDisk => false,
+            Kind::FullDisk | Kind::FailingDisk => self.breaks_disks,
+            _ => true,
+        };
+        Kind::ALL.into_iter().chain(Kind::TOGETHER).filter(is_wanted).collect()
+    }
+}
+
+/// The nodes of each datacenter, their replicas, and racks that nodes are put into by turns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shape {
+    /// Nodes of each datacenter.
+    pub nodes: &'static [usize],
+    /// Replicas of each datacenter.
+    pub factors: &'static [u32],
+    /// Racks.
+    pub racks: usize,
+}
+
+/// Shapes of clusters, of which a seed chooses one.
+pub const SHAPES: [Shape; 7] = [
+    Shape { nodes: &[3], factors: &[3], racks: 3 },
+    Shape { nodes: &[5], factors: &[3], racks: 3 },
+    Shape { nodes: &[3, 2], factors: &[3, 2], racks: 3 },
+    Shape { nodes: &[2, 2], factors: &[2, 2], racks: 2 },
+    Shape { nodes: &[1, 1, 1], factors: &[1, 1, 1], racks: 1 },
+    Shape { nodes: &[4], factors: &[3], racks: 2 },
+    Shape { nodes: &[3, 1, 1], factors: &[3, 1, 1], racks: 5 },
+];
