@@ -9,12 +9,13 @@ pub struct Request {
     pub(crate) time: Option<Duration>,
     pub(crate) is_cancelled: bool,
     pub(crate) bytes: usize,
+    pub(crate) is_measured: bool,
 }
 
 impl Request {
     /// A short request, which is served however late it arrives.
     pub fn of(verb: u8) -> Request {
-        Request { verb, time: None, is_cancelled: false, bytes: 0 }
+        Request { verb, time: None, is_cancelled: false, bytes: 0, is_measured: false }
     }
 
     /// It is dropped, without an answer, if the other node gets to it later than this. An hour at most.
@@ -25,6 +26,11 @@ impl Request {
     /// A caller that drops the call cancels the request.
     pub fn cancelled_when_dropped(self) -> Request {
         Request { is_cancelled: true, ..self }
+    }
+
+    /// The time of its answer counts for the choice among replicas.
+    pub fn measured(self) -> Request {
+        Request { is_measured: true, ..self }
     }
 
     /// Its body has about so many bytes: above 64 KiB it is made on the connection for bulk.
