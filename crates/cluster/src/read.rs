@@ -1,11 +1,18 @@
 //! Reads: of a partition and of ranges, from as few replicas as the level needs.
 
+mod contacts;
 mod feed;
 mod lanes;
 mod ranges;
+mod reached;
 mod reads;
 mod repair;
+mod repair_writes;
 mod replicas;
+mod round;
+mod running;
 mod scan;
+mod speculation;
 
 pub(crate) use reads::Reads;
+pub use speculation::ReadCounters;

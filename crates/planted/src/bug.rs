@@ -15,6 +15,8 @@ pub enum Suite {
     Consensus,
     /// `crates/metadata/src/tests/`: nodes of a group whose disks are lists of records.
     Group,
+    /// `crates/cluster/src/`: requests over many replicas.
+    Requests,
     /// `crates/membership/src/`: who may be a node, found a group or recover one.
     Membership,
 }
@@ -168,6 +170,12 @@ bugs! {
         "Files that are taken in while the node runs are not listed before the first shard names them.";
     RepairWritesOwnRow, "repair-writes-own-row", Simulation, "replica-away-meanwhile",
         "Read repair writes to a replica what that replica has itself, not what all came to.";
+    SpeculatedCountedTwice, "speculated-counted-twice", Requests, "read::contacts::tests::a_replica_that_is_asked_in_addition_counts_once",
+        "The answer of a replica that was asked in addition to a silent one counts for the silent one too.";
+    DigestWithoutTimestamps, "digest-without-timestamps", Requests, "replica::digest::tests::equal_values_of_other_timestamps_differ",
+        "Digests leave out timestamps: replicas of which one lacks the later write of the same value are taken to be equal.";
+    DigestWithPurgeable, "digest-with-purgeable", Requests, "replica::digest::tests::what_a_compaction_purges_or_rewrites_makes_no_difference",
+        "Digests cover what compactions may purge, so that they differ where the data does not.";
     LwtReplyBeforeSync, "lwt-reply-before-sync", Simulation, "slow-conditional-cut",
         "A conditional statement is answered before what it saw and wrote is on the disk.";
     OldTermCommittedByCount, "old-term-committed-by-count", Consensus, "bugs::an_entry_of_an_earlier_term_is_not_committed_by_its_copies",
