@@ -5,6 +5,7 @@ mod feed;
 mod lanes;
 mod ranges;
 mod reached;
+mod reading;
 mod reads;
 mod repair;
 mod repair_writes;

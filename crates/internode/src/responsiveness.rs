@@ -18,7 +18,7 @@ const WARM_UP: Duration = Duration::from_secs(60);
 /// A node's whole share.
 const WHOLE: u32 = 1_000;
 
-/// What one shard knows of a node's answers.
+/// A node's answers, as one shard knows them.
 #[derive(Debug)]
 pub(crate) struct Responsiveness {
     /// Nanoseconds; `None`: no answer yet.

@@ -1,6 +1,6 @@
 //! The replicas that one request contacts: which are asked, which replace those that fail or are silent, and when the answers suffice.
 //!
-//! It does nothing itself: it is told of answers and of time, and says whom to ask. Each replica is asked once and its answer counts once, be it the
+//! It does nothing itself: it receives answers and the passing of time, and says whom to ask. Each replica is asked once and its answer counts once, be it the
 //! first one's or that of a replica asked in addition. Reads use it, and the writes of read repair.
 
 use planted::{Bug, Planted};
@@ -57,7 +57,7 @@ pub(super) struct Contacts<'p> {
 }
 
 impl<'p> Contacts<'p> {
-    /// Nobody is asked yet; `order` has live replicas, the first to ask first.
+    /// No replica is asked yet; `order` has live replicas, the first to ask first.
     pub(super) fn new(needs: &'p Required, nodes: &'p Nodes, order: &[NodeIndex], planted: Planted) -> Self {
         let contact = |&node| Contact { node, state: State::Spare, is_addition: false };
         Contacts { needs, nodes, contacts: order.iter().map(contact).collect(), planted }

@@ -1,4 +1,4 @@
-//! What a reader is asked, and the lanes of a read that is reconciled.
+//! Requests to a reader, and the lanes of a read that is reconciled.
 
 use std::pin::pin;
 use std::rc::Rc;
@@ -76,7 +76,7 @@ pub(super) struct Asking<'c> {
 }
 
 impl Asking<'_> {
-    /// The command's bytes, with which a read goes on behind `after`.
+    /// The command's bytes, with which a read goes on after `after`.
     pub(super) fn encoded(&self, after: Option<&Position>) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(128);
         ReadCommand { after: after.map(Position::as_ref), ..self.command }.encode(&mut bytes);

@@ -1,4 +1,4 @@
-//! A sink that knows how far a read came: where its replica fails in the middle, another goes on behind that place.
+//! A sink that knows how far a read came: where its replica fails in the middle, another goes on after that place.
 
 use mutation::{ClusteringRef, LiveRow, Position, TombstoneRule};
 use schema::Table;
@@ -25,7 +25,7 @@ impl<'s, S: RowSink> Reached<'s, S> {
         Reached { sink, token: Token::MIN, key, clustering, has_row: false, before: None, is_begun: false }
     }
 
-    /// The place behind which a read goes on; `None`: where it began.
+    /// The place after which a read goes on; `None`: where it began.
     pub(super) fn position(&self, table: &Table) -> Option<Position> {
         if self.has_row {
             let clustering = ClusteringRef::trusted(&self.clustering);

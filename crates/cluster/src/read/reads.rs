@@ -12,7 +12,7 @@ use topology::ConsistencyLevel;
 
 use super::feed::feed_page;
 use super::reached::Reached;
-use super::replicas::Reading;
+use super::reading::Reading;
 use super::speculation::{ReadCounters, ReadTimes};
 use crate::outcome::Failure;
 use crate::plan::{ReplicaPlan, Replication};

@@ -50,7 +50,7 @@ pub(super) struct Repair {
     mutation_bytes_max: usize,
 }
 
-/// What the readers of one read lack of each partition.
+/// The parts of each partition that readers of one read lack.
 pub(super) struct Repairs {
     table: TableId,
     /// The readers of the present merge, and which of them each lane is of.
@@ -95,7 +95,7 @@ impl Repairs {
         self.found
     }
 
-    /// What the readers lack of the present partition; `None`: there is no room for another.
+    /// The parts of the present partition that readers lack; `None`: there is no room for another.
     fn present(&mut self) -> Option<&mut Repair> {
         if !self.is_found {
             let bytes = self.key.len() + OVERHEAD * self.readers.len();

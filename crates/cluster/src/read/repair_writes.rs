@@ -1,7 +1,7 @@
 //! The writes of read repair, and how many of them the client waits for.
 //!
 //! A repair counts only the answers that the level needs: the readers that lack nothing count at once. Where one is silent or refuses, another
-//! live replica is written what nobody has confirmed yet, and counts in its stead (CASSANDRA-10726): what a read gave is then on as many replicas as a
+//! live replica is written what no replica has confirmed yet, and counts in its stead (CASSANDRA-10726): what a read gave is then on as many replicas as a
 //! later read at the level asks, whichever those are.
 
 use std::rc::Rc;
@@ -110,7 +110,7 @@ impl Reads {
         }
     }
 
-    /// Writes a replica's mutations, one after the other: together they may be longer than a record of the log. It goes on when nobody waits for it any more.
+    /// Writes a replica's mutations, one after the other: together they may be longer than a record of the log. It goes on when the read has ended.
     fn write_repair(
         &self,
         targets: &RepairTargets<'_>,

@@ -1,7 +1,7 @@
 //! Reads that several replicas answer, or another node: of a partition, and over the ring.
 //!
 //! A read goes in rounds (`round.rs`): where all readers agree on a page, it is given to the client and the next one takes another round; where they
-//! differ, and in scans, each reader's lanes are merged to the read's end. A reader that fails in the middle is replaced by another, which goes on behind the last place
+//! differ, and in scans, each reader's lanes are merged to the read's end. A reader that fails in the middle is replaced by another, which goes on after the last place
 //! that was given. What differs between the readers is reconciled for the client and written back.
 
 use std::rc::Rc;
@@ -9,7 +9,6 @@ use std::time::Duration;
 
 use mutation::{KeyRange, Position, ReadCommand};
 use runtime::{Elapsed, Instant};
-use schema::Table;
 use storage::RowSink;
 use storage::reader::{Comparison, Lane, ReadDone, merge};
 use topology::{ConsistencyLevel, NodeIndex, Required};
@@ -17,6 +16,7 @@ use topology::{ConsistencyLevel, NodeIndex, Required};
 use super::lanes::{Asked, Asking, Extent, LaneEnd, lane_limits};
 use super::ranges::{Piece, is_behind, ranges};
 use super::reached::Reached;
+use super::reading::Reading;
 use super::reads::Reads;
 use super::repair::Repairs;
 use super::repair_writes::RepairTargets;
@@ -25,7 +25,6 @@ use super::scan::scan_shards;
 use super::speculation::TableTimes;
 use crate::outcome::Failure;
 use crate::plan::{Nodes, ReplicaPlan, Replication, is_enough, order};
-use crate::replica::PageLimits;
 
 /// Time-out of replicas' answers to a read of a partition. Cassandra's `read_request_timeout`.
 const READ_TIME: Duration = Duration::from_secs(5);
@@ -41,14 +40,6 @@ pub(super) struct Readers<'r> {
     pub(super) extent: Extent,
     /// The time of the whole read.
     pub(super) time: Duration,
-}
-
-/// What is read, and where to.
-pub(super) struct Reading<'r, 'c, S> {
-    pub(super) table: &'r Table,
-    pub(super) command: ReadCommand<'c>,
-    pub(super) limits: PageLimits,
-    pub(super) sink: &'r mut S,
 }
 
 impl Reads {

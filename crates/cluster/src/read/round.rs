@@ -2,7 +2,7 @@
 //! suffice.
 //!
 //! Of a partition the first reader sends data and the others digests, or the data itself where it is short; where they differ, all whose answers count
-//! send data. Of a scan all send data. What a round gives is one page on which all agree, or the pages of each, to be merged.
+//! send data. Of a scan all send data. A round gives one page on which all agree, or the pages of each, to be merged.
 
 use std::cell::{Cell, RefCell};
 use std::time::Duration;
@@ -24,7 +24,7 @@ use crate::replica::{Compared, Digest, DigestRule, ReplicaError, digest_of};
 /// Replicas that failed in a read.
 pub(super) type Failed = Vec<(NodeIndex, ReplicaError)>;
 
-/// What the rounds of one read have found out about its replicas.
+/// Findings of the rounds of one read about its replicas.
 #[derive(Default)]
 pub(super) struct Course {
     /// They are not asked again.
@@ -71,7 +71,7 @@ impl Course {
     }
 }
 
-/// What one round needs to know.
+/// The terms of one round.
 #[derive(Clone)]
 pub(super) struct Round<'r, 'c> {
     pub(super) asking: Asking<'c>,
@@ -116,7 +116,7 @@ struct Progress<'p, 'r, 'c> {
 }
 
 impl<'r, 'c> Round<'r, 'c> {
-    /// Runs it, behind `after`.
+    /// Runs it, after `after`.
     pub(super) async fn run(&self, after: Option<&Position>) -> Result<Outcome, Failure> {
         let command = self.asking.encoded(after);
         let began = self.asking.shards.runtime.now();

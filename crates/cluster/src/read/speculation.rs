@@ -45,7 +45,7 @@ pub struct ReadCounters {
     pub replaced_replicas: u64,
 }
 
-/// What reads of one table take.
+/// The times of reads of one table.
 pub(super) struct TableTimes {
     text: String,
     policy: SpeculativeRetry,
@@ -56,7 +56,7 @@ pub(super) struct TableTimes {
     delay: Cell<Option<(Instant, Duration)>>,
 }
 
-/// What reads take, by table; scans apart, whose pages take longer.
+/// The times of reads, by table; scans apart, whose pages take longer.
 #[derive(Default)]
 pub(super) struct ReadTimes {
     tables: RefCell<BTreeMap<(TableId, bool), Rc<TableTimes>>>,

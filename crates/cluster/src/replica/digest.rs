@@ -38,14 +38,14 @@ mod part {
     pub const TOMBSTONE: u8 = 4;
 }
 
-/// What is canonical in a read.
+/// The rule of what is canonical in a read.
 #[derive(Clone, Copy)]
 pub(crate) struct DigestRule<'t> {
     /// The table that is read.
     pub(crate) table: &'t Table,
     /// The second at which expiry is judged.
     pub(crate) now_in_seconds: u32,
-    /// What was deleted or expired before this second is left out.
+    /// Deletions and expired data of before this second are left out.
     pub(crate) gc_before: u32,
     /// A bug planted on purpose.
     pub(crate) planted: Planted,
@@ -109,7 +109,7 @@ struct Digesting<'d, 'p, 't> {
     kept: Vec<Kept>,
 }
 
-/// What of a cell is canonical.
+/// The part of a cell that is canonical.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kept {
     Nothing,

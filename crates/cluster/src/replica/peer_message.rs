@@ -24,7 +24,7 @@ pub enum PeerRequest {
     Digest {
         /// The page.
         read: PeerRead,
-        /// What was deleted or expired before this second since 1970 is no part of the digest.
+        /// Seconds since 1970: deletions and expired data of before are no part of the digest.
         gc_before: u32,
     },
 }

@@ -45,7 +45,7 @@ pub struct DataPageWriter {
     present: Option<Present>,
 }
 
-/// What the page has last said of the partition that is being read.
+/// The page's last words of the partition that is being read.
 #[derive(Debug)]
 struct Present {
     token: Token,

@@ -25,7 +25,7 @@ pub enum ReadDone {
     Stopped(Position),
 }
 
-/// Receives what each reader holds and what all of them come to: so that readers can be repaired that lack something. A reader has
+/// Receives what each reader holds and the merged result: so that readers can be repaired that lack something. A reader has
 /// one or more lanes, of which one at most has a partition.
 pub trait Comparison {
     /// How many readers there are.
@@ -40,7 +40,7 @@ pub trait Comparison {
     /// A reader's partition deletion, and the one that holds.
     fn deletion(&mut self, reader: usize, has: Option<Deletion>, holds: Option<Deletion>);
 
-    /// A reader's row, which may be none at all, and what the rows of all come to. `has` is what the reader's is deleted by at the row's
+    /// A reader's row, which may be none at all, and the merged row of all. `has` is what the reader's is deleted by at the row's
     /// place, `holds` what holds there, the partition's deletion in both. Without a clustering it is the static row.
     fn row(
         &mut self,
@@ -106,7 +106,7 @@ impl Progress {
 }
 
 /// Gives the sink what lives of all that the lanes hold. `reached` receives how far it came, also where a lane fails: a read of the same command goes on
-/// behind that place.
+/// after that place.
 pub async fn merge<S: Source>(
     lanes: &mut [Lane<S>],
     table: &Table,

@@ -1,4 +1,4 @@
-//! Who is asked, who replaces whom, and when the answers suffice.
+//! The replicas that are asked, those that replace others, and when the answers suffice.
 
 use std::rc::Rc;
 

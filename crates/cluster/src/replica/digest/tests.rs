@@ -61,7 +61,7 @@ fn clustering(place: u8) -> Vec<u8> {
     bytes.expect("there is one row")
 }
 
-/// A page of one partition, to which `write` adds what is behind its beginning.
+/// A page of one partition, to which `write` adds items.
 fn page_of(whole: Option<Deletion>, static_row: &[u8], write: impl FnOnce(&mut DataPageWriter)) -> Page {
     let mut page = DataPageWriter::new(LIMITS);
     let static_row = (!static_row.is_empty()).then(|| RowRef::trusted(static_row));
