@@ -273,6 +273,13 @@ pub struct ShardFigures {
     pub hints_void: u64,
     pub hints_bytes: u64,
     pub hints_bytes_max: u64,
+    pub speculative_retries: u64,
+    pub speculative_failed_retries: u64,
+    pub speculative_insufficient_replicas: u64,
+    pub replaced_replicas: u64,
+    pub digest_mismatches: u64,
+    pub repaired_blocking: u64,
+    pub speculated_repair_writes: u64,
 
     pub compactions: u64,
     pub compactions_active: u64,

@@ -28,6 +28,7 @@ pub use crate::hints::{HintFigures, HintOptions, Hints, PendingHints};
 pub use crate::outcome::{Failure, Refusal};
 pub use crate::paxos::Attempt;
 pub use crate::plan::{PlanPlace, ReplicaPlan, Replication, Unavailable};
+pub use crate::read::ReadCounters;
 pub use crate::replica::{
     PageLimits, PageWriter, ReadRequest, ReplicaError, ReplicaReply, ReplicaRequest, ReplicaShard, Unsynced,
     rebuild_row,
@@ -171,6 +172,11 @@ impl Coordinator {
     #[inline]
     pub fn prefetch_entry(&self, table: TableId, token: Token) {
         self.storage().prefetch_entry(table, token);
+    }
+
+    /// Counts of what reads over several replicas did, since the start.
+    pub fn read_counters(&self) -> ReadCounters {
+        self.inner.reads.counters()
     }
 
     /// True if a node answers, as this shard sees it.

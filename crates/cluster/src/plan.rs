@@ -1,5 +1,6 @@
 //! From a token and a consistency level to a plan: who is asked, how many must answer, and whether they can.
 
+mod choice;
 mod count;
 mod nodes;
 mod placement;
@@ -9,7 +10,8 @@ mod replication;
 pub use replica_plan::{PlanPlace, ReplicaPlan, Unavailable};
 pub use replication::Replication;
 
+pub(crate) use choice::{Choice, order};
 pub(crate) use count::{count_towards, is_enough};
 pub(crate) use nodes::Nodes;
 pub(crate) use placement::Placement;
-pub(crate) use replica_plan::{check_all, plan, readers};
+pub(crate) use replica_plan::{check_all, plan};

@@ -5,6 +5,7 @@
 mod answer;
 mod apply;
 mod codec;
+mod digest;
 mod error;
 mod message;
 mod page;
@@ -24,6 +25,9 @@ pub use unsynced::Unsynced;
 
 pub(crate) use answer::answer;
 pub(crate) use apply::{apply_error, apply_when_there_is_room, unreadable};
+pub(crate) use digest::{Digest, DigestRule, digest_of};
 pub(crate) use page::{PageItem, PageReader};
 pub(crate) use shards::{ByShard, Shards, add};
-pub(crate) use verbs::{ask_to_count, ask_to_read, ask_to_write, ask_to_write_in_bulk, register};
+pub(crate) use verbs::{
+    Compared, ask_for_digest, ask_to_count, ask_to_read, ask_to_write, ask_to_write_in_bulk, register,
+};

@@ -20,6 +20,7 @@ use crate::news::{News, Watch};
 use crate::outbox::{Outbox, first};
 use crate::purpose::Purpose;
 use crate::request::Request;
+use crate::responsiveness::Responsiveness;
 use crate::stream::Stream;
 use crate::suspicion::AnswerTimes;
 use crate::verbs::{CANCEL, Malformed, PING, PONG};
@@ -76,6 +77,13 @@ pub struct PeerParts {
 /// An answer's kind and body.
 type Received = (u8, Vec<u8>);
 
+/// A call that waits for its answer.
+struct Call {
+    sender: Sender<Received>,
+    began: Instant,
+    is_measured: bool,
+}
+
 /// Another node. Clones are the same.
 #[derive(Clone)]
 pub struct Peer {
@@ -89,9 +97,9 @@ struct Inner {
     shard_count: Cell<u16>,
     /// Above all numbers that this connection's requests had.
     next_number: Cell<u64>,
-    /// Calls with the time at which each began.
-    waiting: RefCell<BTreeMap<u64, (Sender<Received>, Instant)>>,
+    waiting: RefCell<BTreeMap<u64, Call>>,
     answer_times: RefCell<AnswerTimes>,
+    responsiveness: RefCell<Responsiveness>,
     calls: Semaphore,
     outbox: Outbox,
     /// When the connection last gave bytes.
@@ -202,9 +210,14 @@ struct Waiting<'p> {
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        let sender = self.peer.waiting.borrow_mut().remove(&self.number);
+        let call = self.peer.waiting.borrow_mut().remove(&self.number);
         // An answer, and the end of the connection, take it out before.
-        if sender.is_some() && self.is_cancelled {
+        let Some(call) = call else { return };
+        if call.is_measured {
+            let waited = self.peer.runtime.poll_start() - call.began;
+            self.peer.responsiveness.borrow_mut().note_given_up(waited);
+        }
+        if self.is_cancelled {
             self.peer.put_empty(self.number, CANCEL);
         }
     }
@@ -225,6 +238,7 @@ impl Peer {
             next_number: Cell::new(1),
             waiting: RefCell::default(),
             answer_times: RefCell::new(AnswerTimes::new(runtime.now())),
+            responsiveness: RefCell::new(Responsiveness::new(runtime.now())),
             calls: Semaphore::new(CALLS_MAX),
             outbox: Outbox::default(),
             heard: Cell::new(runtime.now()),
@@ -290,9 +304,29 @@ impl Peer {
     pub fn is_suspect(&self) -> bool {
         let inner = &*self.inner;
         let waiting = inner.waiting.borrow();
-        let Some((_, (_, began))) = waiting.first_key_value() else { return false };
-        let silence = inner.runtime.poll_start() - inner.heard.get().max(*began);
+        let Some((_, call)) = waiting.first_key_value() else { return false };
+        let silence = inner.runtime.poll_start() - inner.heard.get().max(call.began);
         inner.answer_times.borrow().is_suspicious(silence)
+    }
+
+    /// How many of this shard's requests wait for the node's answer.
+    pub fn in_flight(&self) -> usize {
+        self.inner.waiting.borrow().len()
+    }
+
+    /// The smoothed time of answers to measured requests, nanoseconds; `None` before the first.
+    pub fn answer_nanos(&self) -> Option<u64> {
+        self.inner.responsiveness.borrow().smoothed()
+    }
+
+    /// A percentile of the times of answers to measured requests, of the last one to two minutes.
+    pub fn answer_percentile(&self, percentile: f64) -> Option<Duration> {
+        self.inner.responsiveness.borrow().percentile(percentile)
+    }
+
+    /// True if it is the node's turn to be preferred: always, but in the first minute after a start, in which its share grows to the whole.
+    pub fn takes_turn(&self) -> bool {
+        self.inner.responsiveness.borrow_mut().takes_turn(self.inner.runtime.poll_start())
     }
 
     /// How many shards the node has; 0 before it was greeted.
@@ -323,7 +357,8 @@ impl Peer {
         let written = inner.outbox.put(|out| write_frame(out, &head, inner.parts.compresses, encode));
         written.map_err(|size| CallError::TooLarge { size, max: FRAME_BODY_MAX })?;
         let (sender, receiver) = oneshot();
-        inner.waiting.borrow_mut().insert(number, (sender, inner.runtime.poll_start()));
+        let call = Call { sender, began: inner.runtime.poll_start(), is_measured: request.is_measured };
+        inner.waiting.borrow_mut().insert(number, call);
         let _waiting = Waiting { peer: inner, number, is_cancelled: request.is_cancelled };
         let connection = inner.connection.get();
         match receiver.await {
@@ -457,6 +492,7 @@ impl Inner {
     /// Uses the connection until it ends.
     async fn talk(&self, stream: &Stream, welcome: &Welcome) -> Ended {
         self.shard_count.set(welcome.shard_count);
+        self.responsiveness.borrow_mut().greeted(welcome.boot, self.runtime.now());
         self.heard.set(self.runtime.now());
         self.estimate.set(Estimate::begin(self.runtime.now()));
         self.connection.set(self.connection.get() + 1);
@@ -507,12 +543,15 @@ impl Inner {
             }
             self.heard.set(self.runtime.now());
             while let Some(Frame { head, body }) = frames.next_frame()? {
-                let sender = self.waiting.borrow_mut().remove(&head.number);
-                match sender {
+                let call = self.waiting.borrow_mut().remove(&head.number);
+                match call {
                     // Who gave up meanwhile does not miss the answer.
-                    Some((sender, since)) => {
+                    Some(Call { sender, began, is_measured }) => {
                         let heard = self.heard.get();
-                        self.answer_times.borrow_mut().note(heard - since, heard);
+                        self.answer_times.borrow_mut().note(heard - began, heard);
+                        if is_measured {
+                            self.responsiveness.borrow_mut().note(heard - began, heard);
+                        }
                         _ = sender.send((head.kind, body.open()?.into_owned()));
                     }
                     None if head.kind == PONG => self.observe(&body.open()?)?,

@@ -10,12 +10,13 @@ pub struct Request {
     pub(crate) is_cancelled: bool,
     pub(crate) bytes: usize,
     pub(crate) is_bulk: bool,
+    pub(crate) is_measured: bool,
 }
 
 impl Request {
     /// A short request, which is served however late it arrives.
     pub fn of(verb: u8) -> Request {
-        Request { verb, time: None, is_cancelled: false, bytes: 0, is_bulk: false }
+        Request { verb, time: None, is_cancelled: false, bytes: 0, is_bulk: false, is_measured: false }
     }
 
     /// It is dropped, without an answer, if the other node gets to it later than this. An hour at most.
@@ -36,6 +37,11 @@ impl Request {
     /// It is made on the connection for bulk, however short it is.
     pub fn in_bulk(self) -> Request {
         Request { is_bulk: true, ..self }
+    }
+
+    /// The time of its answer counts for the choice among replicas.
+    pub fn measured(self) -> Request {
+        Request { is_measured: true, ..self }
     }
 
     /// Its body has about so many bytes: above 64 KiB it is made on the connection for bulk.

@@ -6,59 +6,35 @@
 use std::time::Duration;
 
 use runtime::Instant;
-use stdx::{LogHistogram, upper_bounds};
+
+use crate::recent_times::RecentTimes;
 
 /// Silence below which no node is suspect.
 const SUSPECT_MIN: Duration = Duration::from_millis(50);
 /// Silence in terms of the 99th percentile of answer times.
 const TIMES: u32 = 4;
-/// Answer times of this window and the one before count.
-const WINDOW: Duration = Duration::from_secs(60);
 
 /// The times that a node's answers took lately.
 #[derive(Debug)]
 pub(crate) struct AnswerTimes {
-    present: LogHistogram,
-    before: LogHistogram,
-    since: Instant,
+    times: RecentTimes,
 }
 
 impl AnswerTimes {
     /// None yet.
     pub(crate) fn new(now: Instant) -> AnswerTimes {
-        AnswerTimes { present: LogHistogram::default(), before: LogHistogram::default(), since: now }
+        AnswerTimes { times: RecentTimes::new(now) }
     }
 
     /// An answer has come after `time`.
     pub(crate) fn note(&mut self, time: Duration, now: Instant) {
-        let age = now - self.since;
-        if age >= WINDOW {
-            let before = std::mem::take(&mut self.present);
-            self.before = if age < 2 * WINDOW { before } else { LogHistogram::default() };
-            self.since = now;
-        }
-        self.present.add(u64::try_from(time.as_micros()).unwrap_or(u64::MAX), 1);
+        self.times.note(time, now);
     }
 
     /// True if the node is suspect, of which nothing was heard for so long while a call waits.
     pub(crate) fn is_suspicious(&self, silence: Duration) -> bool {
-        silence >= SUSPECT_MIN && silence >= self.p99() * TIMES
-    }
-
-    /// The 99th percentile, rounded up to a bucket's bound; zero without an answer.
-    fn p99(&self) -> Duration {
-        let counts = self.present.counts().iter().zip(self.before.counts()).map(|(present, before)| present + before);
-        let total = self.present.count() + self.before.count();
-        let above = total / 100;
-        let mut passed = 0;
-        for (count, bound) in counts.zip(upper_bounds()) {
-            passed += count;
-            if passed + above >= total {
-                return Duration::from_micros(if total > 0 { bound } else { 0 });
-            }
-        }
-        // Longer than any bucket: no call waits for so long.
-        Duration::MAX / TIMES
+        let p99 = || self.times.percentile(99.0).unwrap_or_default();
+        silence >= SUSPECT_MIN && silence >= p99().saturating_mul(TIMES)
     }
 }
 

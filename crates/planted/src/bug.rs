@@ -176,6 +176,12 @@ bugs! {
         "Hints of a table that was truncated since are delivered.";
     AnyBeforeHintSynced, "any-before-hint-synced", Requests, "hints::tests::nodes::a_write_at_any_is_on_the_disk_when_it_is_answered",
         "A write at ANY that no replica has is answered before its hint is on the disk.";
+    SpeculatedCountedTwice, "speculated-counted-twice", Requests, "read::contacts::tests::a_replica_that_is_asked_in_addition_counts_once",
+        "The answer of a replica that was asked in addition to a silent one counts for the silent one too.";
+    DigestWithoutTimestamps, "digest-without-timestamps", Requests, "replica::digest::tests::equal_values_of_other_timestamps_differ",
+        "Digests leave out timestamps: replicas of which one lacks the later write of the same value are taken to be equal.";
+    DigestWithPurgeable, "digest-with-purgeable", Requests, "replica::digest::tests::what_a_compaction_purges_or_rewrites_makes_no_difference",
+        "Digests cover what compactions may purge, so that they differ where the data does not.";
     LwtReplyBeforeSync, "lwt-reply-before-sync", Simulation, "slow-conditional-cut",
         "A conditional statement is answered before what it saw and wrote is on the disk.";
     OldTermCommittedByCount, "old-term-committed-by-count", Consensus, "bugs::an_entry_of_an_earlier_term_is_not_committed_by_its_copies",

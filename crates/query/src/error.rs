@@ -326,7 +326,7 @@ fn contention_kind(level: ConsistencyLevel, required: u32, is_write: bool) -> Er
 fn read_kind(error: Failure, level: ConsistencyLevel, required: u32) -> ErrorKind {
     let (consistency, block_for) = (wire_level(level), clamp(required));
     let failure = |received: u32, failures| {
-        // No replica is asked for a digest, so whoever has answered has sent data.
+        // Some replica is always asked for data, and another where that one is silent.
         let (received, data_present) = (clamp(received), received > 0);
         ErrorKind::ReadFailure { consistency, received, block_for, failures, data_present }
     };

@@ -32,7 +32,7 @@ pub use error::SchemaError;
 pub use event::{ChangeTarget, ChangeType, SchemaEvent};
 pub use ids::{ColumnId, TableId};
 pub use keyspace::{Keyspace, KeyspaceDef};
-pub use options::{TableOptions, compaction_strategy};
+pub use options::{SpeculativeRetry, TableOptions, compaction_strategy};
 pub use plan::{DdlContext, DdlPlan, is_ddl, plan_ddl};
 pub use snapshot::Schema;
 pub use table::{DroppedColumn, Table, compare_names};

@@ -9,6 +9,7 @@ pub(crate) mod speculative;
 use std::collections::BTreeMap;
 
 pub use compaction::compaction_strategy;
+pub use speculative::SpeculativeRetry;
 
 /// The options of CREATE TABLE's WITH clause, checked. Maps are as Cassandra keeps them: classes by their full name.
 #[derive(Debug, Clone, PartialEq)]

@@ -126,6 +126,42 @@ const OF_SHARDS: &[OfShard] = &[
     }),
     ("helenus_hints_bytes", Gauge, "Bytes of hints that wait.", |s| s.hints_bytes),
     ("helenus_hints_limit_bytes", Gauge, "Bytes that hints may take.", |s| s.hints_bytes_max),
+    (
+        "helenus_coordinator_speculative_retries_total",
+        Counter,
+        "Reads for which another replica was asked beside a silent one.",
+        |s| s.speculative_retries,
+    ),
+    ("helenus_coordinator_speculative_failed_retries_total", Counter, "Those of them that timed out.", |s| {
+        s.speculative_failed_retries
+    }),
+    (
+        "helenus_coordinator_speculative_insufficient_replicas_total",
+        Counter,
+        "Reads of a silent replica for which no other was left.",
+        |s| s.speculative_insufficient_replicas,
+    ),
+    (
+        "helenus_coordinator_replaced_replicas_total",
+        Counter,
+        "Replicas replaced by another in a read: they refused, or their connection ended.",
+        |s| s.replaced_replicas,
+    ),
+    ("helenus_read_repair_reconcile_read_total", Counter, "Reads whose replicas' digests differed.", |s| {
+        s.digest_mismatches
+    }),
+    (
+        "helenus_read_repair_repaired_blocking_total",
+        Counter,
+        "Partitions repaired on a replica before the client was answered.",
+        |s| s.repaired_blocking,
+    ),
+    (
+        "helenus_read_repair_speculated_write_total",
+        Counter,
+        "Repairs written to another replica in place of a silent one.",
+        |s| s.speculated_repair_writes,
+    ),
     ("helenus_compaction_manager_completed_compactions_total", Counter, "Compactions.", |s| s.compactions),
     ("helenus_compaction_manager_compactions", Gauge, "Compactions running.", |s| s.compactions_active),
     ("helenus_compaction_manager_pending_compactions", Gauge, "Tables with pending compactions.", |s| {

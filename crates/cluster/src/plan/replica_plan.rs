@@ -5,7 +5,6 @@ use std::rc::Rc;
 use runtime::ShardId;
 use topology::{ConsistencyLevel, Epoch, NodeIndex, Required, Sharder, Token};
 
-use super::count::{count_towards, is_enough};
 use super::nodes::Nodes;
 use super::replication::Replication;
 
@@ -104,27 +103,6 @@ pub(crate) fn plan(
         _ => check(replicas, nodes, needs, level)?,
     };
     Ok(ReplicaPlan { nodes, replicas, needs, required, shard: ShardId(sharder.shard_of(token)) })
-}
-
-/// Whom to read from: as few as `needs` asks for, this node first, then its datacenter's. Empty if there are too few.
-pub(crate) fn readers(needs: &Required, nodes: &Nodes, replicas: &[NodeIndex]) -> Vec<NodeIndex> {
-    let ring = nodes.ring();
-    let here = &ring.local_node().datacenter;
-    let mut alive: Vec<NodeIndex> = replicas.iter().copied().filter(|&node| nodes.is_alive(node)).collect();
-    alive.sort_by_key(|&node| (node != nodes.local(), ring.node(node).datacenter != *here));
-    let mut chosen = Vec::new();
-    for node in alive {
-        let (before, is_enough) = count_towards(needs, ring, &chosen);
-        if is_enough {
-            break;
-        }
-        chosen.push(node);
-        if count_towards(needs, ring, &chosen).0 == before {
-            // Its answer would not count.
-            chosen.pop();
-        }
-    }
-    if is_enough(needs, ring, &chosen) { chosen } else { Vec::new() }
 }
 
 /// Checks every range of the ring, for a scan over all of them.

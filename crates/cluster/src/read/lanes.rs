@@ -1,20 +1,23 @@
-//! The lanes of a read that is reconciled: whose pages each fetches, and how a lane ends.
+//! Requests to a reader, and the lanes of a read that is reconciled.
 
-use std::cell::RefCell;
-use std::collections::VecDeque;
+use std::pin::pin;
 use std::rc::Rc;
+use std::time::Duration;
 
 use mutation::{DecodeError, Position, ReadCommand};
 use planted::Planted;
-use runtime::{Group, Instant, ShardId, TaskHandle};
+use runtime::{Elapsed, Instant, ShardId};
 use storage::reader::{Page, Source};
 use topology::NodeIndex;
 
+use crate::outcome::Failure;
 use crate::plan::Nodes;
-use crate::replica::{PageLimits, PeerRead, PeerShard, ReplicaError, Shards, ask_to_read};
+use crate::replica::{Compared, PageLimits, PeerRead, PeerShard, ReplicaError, Shards, ask_for_digest, ask_to_read};
 
 /// Bytes of one lane's page at most.
 const LANE_BYTES_MAX: u32 = 256 << 10;
+/// How often a waiting lane looks whether its node has become suspect.
+pub(super) const SUSPECT_CHECK: Duration = Duration::from_millis(50);
 
 /// The shard of a node that a lane's data comes from.
 #[derive(Debug, Clone, Copy)]
@@ -23,107 +26,147 @@ pub(super) enum Origin {
     There(NodeIndex, PeerShard),
 }
 
-/// A lane's origin, and what is asked there.
+/// Which shards of its readers a read is of.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Extent {
+    /// The owner of one token, which is this shard on this node.
+    Owner(ShardId),
+    /// All shards.
+    AllShards,
+}
+
+impl Extent {
+    /// The origins of a node's lanes. None: the node was never greeted.
+    pub(super) fn origins(self, shards: &Shards, nodes: &Nodes, node: NodeIndex) -> Vec<Origin> {
+        let is_here = node == nodes.local();
+        match self {
+            Extent::Owner(shard) if is_here => vec![Origin::Here(shard)],
+            Extent::Owner(_) => vec![Origin::There(node, PeerShard::Owner)],
+            Extent::AllShards if is_here => {
+                (0..shards.sharder.shards).map(|shard| Origin::Here(ShardId(shard))).collect()
+            }
+            Extent::AllShards => {
+                let count = nodes.shard_count(node);
+                (0..count).map(|shard| Origin::There(node, PeerShard::One { shard, count })).collect()
+            }
+        }
+    }
+}
+
+/// Why a lane, and with it a merge, ended.
+#[derive(Debug)]
+pub(super) enum LaneEnd {
+    /// A reader failed.
+    Reader(NodeIndex, ReplicaError),
+    /// The readers' digests of a page differ.
+    Differ,
+    /// The level cannot be met any more.
+    Failed(Failure),
+}
+
+/// How pages are asked for: what is the same for all lanes of a read.
 #[derive(Clone)]
-pub(super) struct Asked<'c> {
+pub(super) struct Asking<'c> {
     pub(super) shards: Rc<Shards>,
     pub(super) nodes: Rc<Nodes>,
-    pub(super) node: NodeIndex,
-    pub(super) origin: Origin,
     pub(super) command: ReadCommand<'c>,
     pub(super) limits: PageLimits,
     /// The end of the read's time.
     pub(super) until: Instant,
 }
 
-/// First pages that are under way. Dropped, it ends their tasks, which cancels what other nodes were asked.
-struct Fetches(VecDeque<TaskHandle<Result<Page, ReplicaError>>>);
-
-impl Drop for Fetches {
-    fn drop(&mut self) {
-        self.0.drain(..).for_each(TaskHandle::abort);
-    }
-}
-
-/// Why a lane ended.
-pub(super) struct LaneError {
-    pub(super) node: NodeIndex,
-    pub(super) error: ReplicaError,
-}
-
-/// The first pages of all lanes, asked for together. Whoever sends one is noted at once.
-pub(super) async fn first_pages<'c>(
-    sources: Vec<Asked<'c>>,
-    heard: &Rc<RefCell<Vec<NodeIndex>>>,
-) -> Vec<(Asked<'c>, Result<Page, LaneError>)> {
-    let mut running = Fetches(VecDeque::with_capacity(sources.len()));
-    for source in &sources {
-        let after = source.command.after.map(|position| position.to_owned());
-        let bytes = source.encoded(after.as_ref());
-        let (shards, nodes) = (Rc::clone(&source.shards), Rc::clone(&source.nodes));
-        let (origin, limits, until, runtime) = (source.origin, source.limits, source.until, shards.runtime.clone());
-        let (node, heard) = (source.node, Rc::clone(heard));
-        let fetch = runtime.spawn(Group::Query, async move {
-            let page = fetch_from(&shards, &nodes, (origin, until), bytes, limits).await;
-            if page.is_ok() {
-                heard.borrow_mut().push(node);
-            }
-            page
-        });
-        running.0.push_back(fetch);
-    }
-    let mut pages = Vec::with_capacity(sources.len());
-    for source in sources {
-        let (fetch, node) = (running.0.front_mut().expect("each source has its fetch"), source.node);
-        let page = fetch.await.map_err(|error| LaneError { node, error });
-        running.0.pop_front();
-        pages.push((source, page));
-    }
-    pages
-}
-
-async fn fetch_from(
-    shards: &Shards,
-    nodes: &Nodes,
-    (origin, until): (Origin, Instant),
-    command: Vec<u8>,
-    limits: PageLimits,
-) -> Result<Page, ReplicaError> {
-    match origin {
-        Origin::Here(shard) => shards.fetch_data(shard, command, limits).await,
-        Origin::There(node, of) => {
-            let Some(peer) = nodes.peer(node) else { return Err(ReplicaError::Gone { shard: nodes.shard_of(node) }) };
-            let time = until - shards.runtime.now();
-            ask_to_read(peer, PeerRead { of, rows: limits.rows, bytes: limits.bytes, command }, time).await
-        }
-    }
-}
-
-impl Asked<'_> {
-    fn encoded(&self, after: Option<&Position>) -> Vec<u8> {
+impl Asking<'_> {
+    /// The command's bytes, with which a read goes on after `after`.
+    pub(super) fn encoded(&self, after: Option<&Position>) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(128);
         ReadCommand { after: after.map(Position::as_ref), ..self.command }.encode(&mut bytes);
         bytes
     }
+
+    fn time(&self) -> Duration {
+        self.until - self.shards.runtime.now()
+    }
+
+    fn peer_read(&self, of: PeerShard, command: Vec<u8>) -> PeerRead {
+        PeerRead { of, rows: self.limits.rows, bytes: self.limits.bytes, command }
+    }
+
+    fn gone(&self, node: NodeIndex) -> ReplicaError {
+        ReplicaError::Gone { shard: self.nodes.shard_of(node) }
+    }
+
+    /// A page of data.
+    pub(super) async fn page(&self, origin: Origin, command: Vec<u8>) -> Result<Page, ReplicaError> {
+        match origin {
+            Origin::Here(shard) => self.shards.fetch_data(shard, command, self.limits).await,
+            Origin::There(node, of) => {
+                let Some(peer) = self.nodes.peer(node) else { return Err(self.gone(node)) };
+                ask_to_read(peer, self.peer_read(of, command), self.time()).await
+            }
+        }
+    }
+
+    /// A page of data, or its digest.
+    pub(super) async fn compared(
+        &self,
+        origin: Origin,
+        command: Vec<u8>,
+        gc_before: u32,
+    ) -> Result<Compared, ReplicaError> {
+        match origin {
+            // A call of this process has no bytes to save.
+            Origin::Here(_) => self.page(origin, command).await.map(Compared::Page),
+            Origin::There(node, of) => {
+                let Some(peer) = self.nodes.peer(node) else { return Err(self.gone(node)) };
+                ask_for_digest(peer, self.peer_read(of, command), gc_before, self.time()).await
+            }
+        }
+    }
+
+    /// True if nothing is heard of a node for too long.
+    pub(super) fn is_suspect(&self, node: NodeIndex) -> bool {
+        self.nodes.peer(node).is_some_and(internode::Peer::is_suspect)
+    }
+}
+
+/// One lane of a reader, whose further pages are asked for as it runs dry.
+pub(super) struct Asked<'c> {
+    pub(super) asking: Asking<'c>,
+    pub(super) node: NodeIndex,
+    pub(super) origin: Origin,
+    /// Another reader can go on in its place: this one is given up when it is suspect.
+    pub(super) has_spare: bool,
 }
 
 impl Source for Asked<'_> {
-    type Error = LaneError;
+    type Error = LaneEnd;
 
-    async fn fetch(&mut self, after: Option<&Position>) -> Result<Page, LaneError> {
-        let origin = (self.origin, self.until);
-        let page = fetch_from(&self.shards, &self.nodes, origin, self.encoded(after), self.limits).await;
-        page.map_err(|error| LaneError { node: self.node, error })
+    async fn fetch(&mut self, after: Option<&Position>) -> Result<Page, LaneEnd> {
+        let mut fetching = pin!(self.asking.page(self.origin, self.asking.encoded(after)));
+        loop {
+            match self.asking.shards.runtime.timeout(SUSPECT_CHECK, fetching.as_mut()).await {
+                Ok(page) => return page.map_err(|error| LaneEnd::Reader(self.node, error)),
+                Err(Elapsed) if self.has_spare && self.asking.is_suspect(self.node) => {
+                    return Err(LaneEnd::Reader(self.node, self.asking.gone(self.node)));
+                }
+                Err(Elapsed) => {}
+            }
+        }
     }
 
     fn planted(&self) -> Planted {
-        self.shards.storage.planted()
+        self.asking.shards.storage.planted()
     }
 
-    fn malformed(&self, problem: DecodeError) -> LaneError {
-        let (shard, problem) = (self.nodes.shard_of(self.node), problem.to_string());
-        LaneError { node: self.node, error: ReplicaError::Malformed { shard, problem } }
+    fn malformed(&self, problem: DecodeError) -> LaneEnd {
+        malformed(&self.asking.nodes, self.node, &problem)
     }
+}
+
+/// The end of a lane whose page makes no sense.
+pub(super) fn malformed(nodes: &Nodes, node: NodeIndex, problem: &DecodeError) -> LaneEnd {
+    let (shard, problem) = (nodes.shard_of(node), problem.to_string());
+    LaneEnd::Reader(node, ReplicaError::Malformed { shard, problem })
 }
 
 /// The limits of one lane's page. Beside rows it counts partitions and deletions, so it is given more than its share.

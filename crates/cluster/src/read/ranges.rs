@@ -5,21 +5,31 @@ use std::ops::Bound as TokenBound;
 use mutation::KeyRange;
 use topology::{NodeIndex, Required, Token};
 
-use crate::plan::{Replication, readers};
+use planted::Planted;
+
+use super::contacts::Contacts;
+use crate::plan::{Choice, Nodes, Replication};
+
+/// A range of tokens that the same nodes are read for.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Piece {
+    pub(super) keys: KeyRange<'static>,
+    /// As few as the level needs; none: too few are alive.
+    pub(super) readers: Vec<NodeIndex>,
+    /// All that may be read, the readers first: those that can take the place of one of them.
+    pub(super) order: Vec<NodeIndex>,
+}
 
 /// The pieces of a range of tokens that have the same readers, ascending.
-pub(super) fn ranges(
-    replication: &Replication,
-    needs: &Required,
-    keys: &KeyRange<'_>,
-) -> Vec<(KeyRange<'static>, Vec<NodeIndex>)> {
+pub(super) fn ranges(replication: &Replication, needs: &Required, keys: &KeyRange<'_>) -> Vec<Piece> {
     let KeyRange::Tokens { start, end } = *keys else { unreachable!("a scan is of tokens") };
     let nodes = replication.nodes();
+    let mut choice = Choice::new(nodes);
     if let Some(replicas) = replication.replicas_of_all() {
-        let piece = (KeyRange::Tokens { start, end }, readers(needs, nodes, replicas));
+        let piece = piece(nodes, needs, (start, end), choice.order(replicas));
         return if is_before(start, end) { vec![piece] } else { Vec::new() };
     }
-    let mut pieces: Vec<(TokenBound<Token>, TokenBound<Token>, Vec<NodeIndex>)> = Vec::new();
+    let mut pieces: Vec<Piece> = Vec::new();
     let mut from = start;
     let ends = nodes.ring().owners().iter().map(|&(token, _)| Some(token)).chain([None]);
     for token in ends {
@@ -29,10 +39,10 @@ pub(super) fn ranges(
         let to = if is_last { end } else { to };
         if is_before(from, to) {
             let replicas = replication.replicas(token.unwrap_or(Token::MIN));
-            let readers = readers(needs, nodes, replicas);
+            let next = piece(nodes, needs, (from, to), choice.order(replicas));
             match pieces.last_mut() {
-                Some((_, last, same)) if *same == readers => *last = to,
-                _ => pieces.push((from, to, readers)),
+                Some(last) if last.readers == next.readers => last.extend(to, &next.order),
+                _ => pieces.push(next),
             }
             from = match to {
                 TokenBound::Included(token) => TokenBound::Excluded(token),
@@ -43,7 +53,30 @@ pub(super) fn ranges(
             break;
         }
     }
-    pieces.into_iter().map(|(start, end, readers)| (KeyRange::Tokens { start, end }, readers)).collect()
+    pieces
+}
+
+fn piece(
+    nodes: &Nodes,
+    needs: &Required,
+    (start, end): (TokenBound<Token>, TokenBound<Token>),
+    mut order: Vec<NodeIndex>,
+) -> Piece {
+    let mut contacts = Contacts::new(needs, nodes, &order, Planted::NONE);
+    let readers = contacts.ask();
+    let can_be_met = !matches!(contacts.verdict(), super::contacts::Verdict::Failed(_));
+    order.sort_by_key(|node| !readers.contains(node));
+    Piece { keys: KeyRange::Tokens { start, end }, readers: if can_be_met { readers } else { Vec::new() }, order }
+}
+
+impl Piece {
+    /// Adds the next piece, of the same readers. What not all of it is on takes no reader's place.
+    fn extend(&mut self, to: TokenBound<Token>, order: &[NodeIndex]) {
+        if let KeyRange::Tokens { end, .. } = &mut self.keys {
+            *end = to;
+        }
+        self.order.retain(|node| order.contains(node));
+    }
 }
 
 /// True if `token` lies after the end of a range.

@@ -1,7 +1,7 @@
 //! Blocking read repair: what a reader lacks of what a read came to is written to it before the client is answered, so that a
 //! later read that asks another replica does not take back what this one gave.
 //!
-//! It is done for reads of one partition, row by row: where a range is deleted on one replica and rows in it live on
+//! It is done row by row: where a range is deleted on one replica and rows in it live on
 //! another, those rows are deleted there one by one. What does not fit one mutation goes in several: a row that is left out would
 //! let the next read at a quorum take back what this one gave.
 
@@ -9,7 +9,7 @@ use mutation::{ClusteringRef, Deletion, MutationEncoder, RowBuilder, RowRef, mer
 use planted::{Bug, Planted};
 use schema::TableId;
 use storage::reader::Comparison;
-use topology::Token;
+use topology::{NodeIndex, Token};
 
 /// Bytes of repairs of one read that are written, as many as a page of results holds: memory is bounded. What is found beyond, which
 /// takes deleted rows without end, is left for the next read.
@@ -38,12 +38,30 @@ struct Lacking {
     rows: Vec<Row>,
 }
 
-/// What each reader of one partition lacks.
+/// A partition of which one reader or more lacks something.
+pub(super) struct Repair {
+    table: TableId,
+    pub(super) token: Token,
+    key: Vec<u8>,
+    /// All readers of the partition.
+    pub(super) readers: Vec<NodeIndex>,
+    /// By reader.
+    lacking: Vec<Lacking>,
+    mutation_bytes_max: usize,
+}
+
+/// The parts of each partition that readers of one read lack.
 pub(super) struct Repairs {
     table: TableId,
+    /// The readers of the present merge, and which of them each lane is of.
+    readers: Vec<NodeIndex>,
+    lanes: Vec<usize>,
+    /// The present partition.
     token: Token,
     key: Vec<u8>,
-    lanes: Vec<Lacking>,
+    /// True if the last of `found` is of the present partition.
+    is_found: bool,
+    found: Vec<Repair>,
     bytes: usize,
     /// The longest mutation that is taken.
     mutation_bytes_max: usize,
@@ -51,35 +69,73 @@ pub(super) struct Repairs {
 }
 
 impl Repairs {
-    /// Nothing is found yet; each of the lanes is one reader's.
-    pub(super) fn new(
-        table: TableId,
-        token: Token,
-        key: &[u8],
-        lanes: usize,
-        mutation_bytes_max: usize,
-        planted: Planted,
-    ) -> Self {
-        let lanes = (0..lanes).map(|_| Lacking::default()).collect();
-        Repairs { table, token, key: key.to_vec(), lanes, bytes: 0, mutation_bytes_max, planted }
+    /// Nothing is found yet.
+    pub(super) fn new(table: TableId, mutation_bytes_max: usize, planted: Planted) -> Self {
+        let (readers, lanes, key, found) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let (token, is_found, bytes) = (Token::MIN, false, 0);
+        Repairs { table, readers, lanes, token, key, is_found, found, bytes, mutation_bytes_max, planted }
+    }
+
+    /// A merge begins; `lanes` has the node of each lane.
+    pub(super) fn begin(&mut self, lanes: &[NodeIndex]) {
+        self.readers.clear();
+        self.lanes.clear();
+        self.is_found = false;
+        for node in lanes {
+            let known = self.readers.iter().position(|reader| reader == node);
+            self.lanes.push(known.unwrap_or(self.readers.len()));
+            if known.is_none() {
+                self.readers.push(*node);
+            }
+        }
+    }
+
+    /// All that was found, in the read's order.
+    pub(super) fn into_found(self) -> Vec<Repair> {
+        self.found
+    }
+
+    /// The parts of the present partition that readers lack; `None`: there is no room for another.
+    fn present(&mut self) -> Option<&mut Repair> {
+        if !self.is_found {
+            let bytes = self.key.len() + OVERHEAD * self.readers.len();
+            if self.bytes + bytes > BYTES_MAX {
+                return None;
+            }
+            self.bytes += bytes;
+            self.is_found = true;
+            let lacking = self.readers.iter().map(|_| Lacking::default()).collect();
+            let (table, token, key, readers) = (self.table, self.token, self.key.clone(), self.readers.clone());
+            let mutation_bytes_max = self.mutation_bytes_max;
+            self.found.push(Repair { table, token, key, readers, lacking, mutation_bytes_max });
+        }
+        self.found.last_mut()
     }
 
     /// True if one more row is written. A mutation that no log takes would fail this read and every later one.
     fn has_room(&self, row: usize) -> bool {
         row + self.key.len() + OVERHEAD <= self.mutation_bytes_max && self.bytes + row <= BYTES_MAX
     }
+}
 
-    /// The mutations for each lane that lacks something.
-    pub(super) fn into_mutations(self) -> Vec<(usize, Vec<u8>)> {
+impl Repair {
+    /// Readers that lack something.
+    pub(super) fn lacking(&self) -> impl Iterator<Item = NodeIndex> {
+        let lacks = |lacking: &Lacking| lacking.deletion.is_some() || !lacking.rows.is_empty();
+        self.readers.iter().zip(&self.lacking).filter(move |(_, lacking)| lacks(lacking)).map(|(node, _)| *node)
+    }
+
+    /// The mutations for a reader, by all of which it lacks nothing.
+    pub(super) fn mutations(&self, node: NodeIndex) -> Vec<Vec<u8>> {
         let mut mutations = Vec::new();
-        for (lane, lacking) in self.lanes.iter().enumerate() {
-            let mut deletion = lacking.deletion;
-            let mut rows = lacking.rows.as_slice();
-            while deletion.is_some() || !rows.is_empty() {
-                let (some, rest) = rows.split_at(self.count_for_one(rows));
-                mutations.push((lane, self.mutation(deletion.take(), some)));
-                rows = rest;
-            }
+        let reader = self.readers.iter().position(|reader| *reader == node);
+        let Some(lacking) = reader.and_then(|reader| self.lacking.get(reader)) else { return mutations };
+        let mut deletion = lacking.deletion;
+        let mut rows = lacking.rows.as_slice();
+        while deletion.is_some() || !rows.is_empty() {
+            let (some, rest) = rows.split_at(self.count_for_one(rows));
+            mutations.push(self.mutation(deletion.take(), some));
+            rows = rest;
         }
         mutations
     }
@@ -112,15 +168,32 @@ impl Repairs {
 }
 
 impl Comparison for Repairs {
-    fn deletion(&mut self, lane: usize, has: Option<Deletion>, holds: Option<Deletion>) {
-        if has != holds {
-            self.lanes[lane].deletion = holds;
+    fn readers(&self) -> usize {
+        self.readers.len()
+    }
+
+    fn reader(&self, lane: usize) -> usize {
+        self.lanes[lane]
+    }
+
+    fn partition(&mut self, token: Token, key: &[u8]) {
+        self.token = token;
+        self.key.clear();
+        self.key.extend_from_slice(key);
+        self.is_found = false;
+    }
+
+    fn deletion(&mut self, reader: usize, has: Option<Deletion>, holds: Option<Deletion>) {
+        if has != holds
+            && let Some(repair) = self.present()
+        {
+            repair.lacking[reader].deletion = holds;
         }
     }
 
     fn row(
         &mut self,
-        lane: usize,
+        reader: usize,
         clustering: Option<&[u8]>,
         (row, has): (&[u8], Option<Deletion>),
         (merged, holds): (&[u8], Option<Deletion>),
@@ -143,9 +216,12 @@ impl Comparison for Repairs {
             }
         }
         let row = Row { clustering: clustering.map(<[u8]>::to_vec), row: repaired };
-        if self.has_room(row.bytes()) {
-            self.bytes += row.bytes();
-            self.lanes[lane].rows.push(row);
+        let bytes = row.bytes();
+        if self.has_room(bytes)
+            && let Some(repair) = self.present()
+        {
+            repair.lacking[reader].rows.push(row);
+            self.bytes += bytes;
         }
     }
 }
@@ -200,16 +276,39 @@ mod tests {
 
     /// The repairs of a lane that has none of the rows.
     fn repaired(lengths: &[usize], mutation_bytes_max: usize) -> Vec<Vec<u8>> {
-        let mut repairs = Repairs::new(TableId([1; 16]), Token(1), b"key", 2, mutation_bytes_max, Planted::NONE);
+        let mut repairs = Repairs::new(TableId([1; 16]), mutation_bytes_max, Planted::NONE);
+        repairs.begin(&[NodeIndex(7), NodeIndex(9)]);
+        repairs.partition(Token(1), b"key");
         for (number, &length) in (0u32..).zip(lengths) {
             let clustering = [&[1, 4][..], &number.to_be_bytes()].concat();
             let row = row(length);
             repairs.row(0, Some(&clustering), (&row, None), (&row, None));
             repairs.row(1, Some(&clustering), (&[], None), (&row, None));
         }
-        let mutations = repairs.into_mutations();
-        assert!(mutations.iter().all(|(lane, _)| *lane == 1), "the other lane lacks nothing");
-        mutations.into_iter().map(|(_, mutation)| mutation).collect()
+        let found = repairs.into_found();
+        let [repair] = found.as_slice() else { panic!("there is one partition") };
+        assert_eq!(repair.lacking().collect::<Vec<_>>(), [NodeIndex(9)], "the other reader lacks nothing");
+        assert!(repair.mutations(NodeIndex(7)).is_empty());
+        repair.mutations(NodeIndex(9))
+    }
+
+    #[test]
+    fn a_reader_of_several_lanes_lacks_what_none_of_them_has() {
+        let mut repairs = Repairs::new(TableId([1; 16]), 1 << 20, Planted::NONE);
+        repairs.begin(&[NodeIndex(7), NodeIndex(7), NodeIndex(9), NodeIndex(9)]);
+        assert_eq!((repairs.readers(), [0, 1, 2, 3].map(|lane| repairs.reader(lane))), (2, [0, 0, 1, 1]));
+        let row = row(10);
+        for (token, key, lacks) in [(1, &b"a"[..], None), (2, b"b", Some(1)), (3, b"c", Some(0))] {
+            repairs.partition(Token(token), key);
+            for reader in 0..2 {
+                let own = if lacks == Some(reader) { &[][..] } else { &row };
+                repairs.row(reader, Some(&[1, 4, 0, 0, 0, 0]), (own, None), (&row, None));
+            }
+        }
+        let found = repairs.into_found();
+        let of = |repair: &Repair| (repair.token.0, repair.lacking().collect::<Vec<_>>());
+        let expected = [(2, vec![NodeIndex(9)]), (3, vec![NodeIndex(7)])];
+        assert_eq!(found.iter().map(of).collect::<Vec<_>>(), expected);
     }
 
     fn rows_of(mutation: &[u8]) -> usize {

@@ -1,96 +1,193 @@
 //! Reads that several replicas answer, or another node: of a partition, and over the ring.
 //!
-//! As few replicas are asked as the level needs, this node first. There is no speculation: one that does not answer in
-//! time makes the read time out. What differs between the readers of a partition is reconciled for the client and written
-//! back; of a scan it is only reconciled.
+//! A read goes in rounds (`round.rs`): where all readers agree on a page, it is given to the client and the next one takes another round; where they
+//! differ, and in scans, each reader's lanes are merged to the read's end. A reader that fails in the middle is replaced by another, which goes on after the last place
+//! that was given. What differs between the readers is reconciled for the client and written back.
 
-use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
 
-use mutation::{KeyRange, ReadCommand};
-use runtime::{Elapsed, Group, ShardId};
-use schema::Table;
+use mutation::{KeyRange, Position, ReadCommand};
+use runtime::{Elapsed, Instant};
 use storage::RowSink;
 use storage::reader::{Comparison, Lane, ReadDone, merge};
-use topology::{ConsistencyLevel, NodeIndex};
+use topology::{ConsistencyLevel, NodeIndex, Required};
 
-use super::lanes::{Asked, LaneError, Origin, first_pages, lane_limits};
-use super::ranges::{is_behind, ranges};
+use super::lanes::{Asked, Asking, Extent, LaneEnd, lane_limits};
+use super::ranges::{Piece, is_behind, ranges};
+use super::reached::Reached;
+use super::reading::Reading;
 use super::reads::Reads;
 use super::repair::Repairs;
+use super::repair_writes::RepairTargets;
+use super::round::{Agreeing, Course, Failed, Outcome, Pages, Round};
 use super::scan::scan_shards;
-use crate::outcome::{Failure, Refusal};
-use crate::plan::{Nodes, ReplicaPlan, Replication, readers};
-use crate::replica::{PageLimits, PeerShard, ReplicaError};
-use crate::write::{Answer, Place};
+use super::speculation::TableTimes;
+use crate::outcome::Failure;
+use crate::plan::{Nodes, ReplicaPlan, Replication, is_enough, order};
 
 /// Time-out of replicas' answers to a read of a partition. Cassandra's `read_request_timeout`.
 const READ_TIME: Duration = Duration::from_secs(5);
 /// The same for a scan. Cassandra's `range_request_timeout`.
 const SCAN_TIME: Duration = Duration::from_secs(10);
+
+/// The replicas of a partition or a range, and what a read needs of them.
+pub(super) struct Readers<'r> {
+    pub(super) nodes: &'r Rc<Nodes>,
+    pub(super) needs: &'r Required,
+    /// The live ones, the first to ask first.
+    pub(super) order: &'r [NodeIndex],
+    pub(super) extent: Extent,
+    /// The time of the whole read.
+    pub(super) time: Duration,
+}
+
 impl Reads {
+    /// Reads a partition from replicas. `failed` has those that were asked before.
     pub(super) async fn read_replicas(
         &self,
         plan: &ReplicaPlan<'_>,
-        table: &Table,
-        command: ReadCommand<'_>,
-        limits: PageLimits,
-        sink: &mut impl RowSink,
+        reading: Reading<'_, '_, impl RowSink>,
+        failed: Failed,
     ) -> Result<ReadDone, Failure> {
-        let nodes = plan.nodes;
-        let readers = readers(plan.needs, nodes, plan.replicas);
+        let order = order(plan.nodes, plan.replicas);
+        let extent = Extent::Owner(plan.shard);
+        let readers = Readers { nodes: plan.nodes, needs: plan.needs, order: &order, extent, time: READ_TIME };
+        self.read_from(&readers, reading, failed).await
+    }
+
+    /// Reads to the end, or until the sink has enough, and repairs what it found.
+    async fn read_from(
+        &self,
+        readers: &Readers<'_>,
+        reading: Reading<'_, '_, impl RowSink>,
+        failed: Failed,
+    ) -> Result<ReadDone, Failure> {
         // A node may have gone down since the plan was made: no readers are no answer, not an empty one.
-        if readers.is_empty() {
+        if readers.order.is_empty() {
             return Err(Failure::Timeout { received: 0 });
         }
-        let origins = readers.iter().map(|&node| match node == nodes.local() {
-            true => (node, Origin::Here(plan.shard)),
-            false => (node, Origin::There(node, PeerShard::Owner)),
-        });
-        let origins: Vec<_> = origins.collect();
-        let KeyRange::Partition { token, key } = command.keys else { unreachable!("a plan is for one partition") };
-        let mut repairs = match table.options.read_repair == "BLOCKING" && readers.len() > 1 {
-            true => {
-                let storage = &self.shards.storage;
-                let (bytes_max, planted) = (storage.mutation_bytes_max(), storage.planted());
-                Some(Repairs::new(table.id, token, key, readers.len(), bytes_max, planted))
-            }
-            false => None,
+        let runtime = &self.shards.runtime;
+        let (table, until) = (reading.table, runtime.now() + readers.time);
+        let is_scan = matches!(readers.extent, Extent::AllShards);
+        let times = self.times.of(table, is_scan, runtime.now());
+        let storage = &self.shards.storage;
+        let is_blocking = table.options.read_repair == "BLOCKING";
+        let mut repairs = is_blocking.then(|| Repairs::new(table.id, storage.mutation_bytes_max(), storage.planted()));
+        let work = self.read_on(readers, reading, failed, &times, until, repairs.as_mut());
+        let done = match runtime.timeout(readers.time, work).await {
+            Ok(done) => done?,
+            // All may have sent a page, and one of them not the next: the client's error counts that one as missing too.
+            Err(Elapsed) => return Err(Failure::Timeout { received: readers.needs.total().saturating_sub(1) }),
         };
-        let found = repairs.as_mut();
-        let done = self.read_lanes(nodes, &readers, origins, table, command, limits, READ_TIME, found, sink).await?;
         if let Some(repairs) = repairs {
-            self.repair(nodes, &readers, plan.shard, repairs).await?;
+            let (nodes, needs, order) = (readers.nodes, readers.needs, readers.order);
+            self.repair(&RepairTargets { nodes, needs, order, times: &times }, repairs).await?;
         }
         Ok(done)
     }
 
-    /// Writes to each reader what it lacks, and waits until all have it.
-    async fn repair(
+    async fn read_on(
         &self,
-        nodes: &Rc<Nodes>,
-        readers: &[NodeIndex],
-        shard: ShardId,
-        repairs: Repairs,
-    ) -> Result<(), Failure> {
-        let mut running = Vec::new();
-        for (lane, mutation) in repairs.into_mutations() {
-            stdx::sometimes!("read repair");
-            let place = Place::of(readers[lane], shard, nodes);
-            let (shards, nodes) = (Rc::clone(&self.shards), Rc::clone(nodes));
-            let write = async move { place.write(&shards, &nodes, &[&mutation], false).await };
-            running.push(self.shards.runtime.spawn(Group::Query, write));
+        readers: &Readers<'_>,
+        reading: Reading<'_, '_, impl RowSink>,
+        failed: Failed,
+        times: &TableTimes,
+        until: Instant,
+        mut repairs: Option<&mut Repairs>,
+    ) -> Result<ReadDone, Failure> {
+        let Reading { table, command, limits, sink } = reading;
+        let mut compares = matches!(readers.extent, Extent::Owner(_));
+        let mut after = command.after.map(|position| position.to_owned());
+        let course = Course::after(failed);
+        // Each turn ends the read, ends the comparing, or adds a replica to those that failed.
+        loop {
+            let command = ReadCommand { after: after.as_ref().map(Position::as_ref), ..command };
+            let lanes = self.count_lanes(readers, &course);
+            let limits = lane_limits(limits, if compares { 1 } else { lanes });
+            let (shards, nodes) = (Rc::clone(&self.shards), Rc::clone(readers.nodes));
+            let round = Round {
+                asking: Asking { shards, nodes, command, limits, until },
+                needs: readers.needs,
+                order: readers.order,
+                course: &course,
+                extent: readers.extent,
+                table,
+                compares,
+                times,
+                counters: &self.counters,
+            };
+            let mut reached = None;
+            let outcome = round.run(after.as_ref()).await?;
+            let done = match outcome {
+                Outcome::Agreed(node, page) => {
+                    let pause = async || self.shards.runtime.maybe_yield().await;
+                    match Lane::new(Agreeing { round: round.clone(), node }, page, table) {
+                        Ok(lane) => merge(&mut [lane], table, &command, pause, None, &mut reached, sink).await,
+                        Err(end) => Err(end),
+                    }
+                }
+                Outcome::Pages(pages) => {
+                    self.merge_lanes(&round, pages, repairs.as_deref_mut(), &mut reached, sink).await
+                }
+            };
+            let end = match done {
+                Ok(done) => return Ok(done),
+                Err(end) => end,
+            };
+            match end {
+                LaneEnd::Failed(failure) => return Err(failure),
+                LaneEnd::Differ => {
+                    assert!(compares, "only digests differ");
+                    compares = false;
+                }
+                LaneEnd::Reader(node, error) => {
+                    stdx::sometimes!("a read goes on at another reader");
+                    self.count(|counters| counters.replaced_replicas += 1);
+                    course.fail(node, error);
+                }
+            }
+            after = reached.or(after);
         }
-        let mut repaired = readers.to_vec();
-        for write in running {
-            let (node, answer) = write.await;
-            if answer != Answer::Written {
-                repaired.retain(|reader| *reader != node);
+    }
+
+    /// How many lanes the first readers have together.
+    fn count_lanes(&self, readers: &Readers<'_>, course: &Course) -> usize {
+        let is_there = |node: &&NodeIndex| !course.has_failed(**node);
+        let needed = usize::try_from(readers.needs.total()).unwrap_or(usize::MAX).max(1);
+        let nodes = readers.order.iter().filter(is_there).take(needed);
+        nodes.map(|&node| readers.extent.origins(&self.shards, readers.nodes, node).len()).sum()
+    }
+
+    /// Merges what each reader sends to the end of the read.
+    async fn merge_lanes(
+        &self,
+        round: &Round<'_, '_>,
+        pages: Vec<(NodeIndex, Pages)>,
+        repairs: Option<&mut Repairs>,
+        reached: &mut Option<Position>,
+        sink: &mut impl RowSink,
+    ) -> Result<ReadDone, LaneEnd> {
+        let has_spare = pages.len() + round.course.failed_count() < round.order.len();
+        let mut nodes = Vec::new();
+        let mut lanes = Vec::new();
+        for (node, pages) in pages {
+            for (origin, page) in pages {
+                nodes.push(node);
+                let asked = Asked { asking: round.asking.clone(), node, origin, has_spare };
+                lanes.push(Lane::new(asked, page, round.table)?);
             }
         }
-        let is_whole = repaired.len() == readers.len();
-        if is_whole { Ok(()) } else { Err(Failure::Timeout { received: count(repaired.iter()) }) }
+        let is_single = nodes.iter().all(|node| nodes.first() == Some(node));
+        let comparison = match repairs {
+            Some(repairs) if !is_single => {
+                repairs.begin(&nodes);
+                Some(repairs as &mut dyn Comparison)
+            }
+            _ => None,
+        };
+        let pause = async || self.shards.runtime.maybe_yield().await;
+        merge(&mut lanes, round.table, &round.asking.command, pause, comparison, reached, sink).await
     }
 
     /// Scans token range by token range, each at the nodes that are its readers.
@@ -98,28 +195,34 @@ impl Reads {
         &self,
         replication: &Replication,
         level: ConsistencyLevel,
-        table: &Table,
-        command: ReadCommand<'_>,
-        limits: PageLimits,
-        sink: &mut impl RowSink,
+        reading: Reading<'_, '_, impl RowSink>,
     ) -> Result<ReadDone, Failure> {
         let (nodes, needs) = (replication.nodes(), replication.required(level));
+        let Reading { table, command, limits, sink } = reading;
+        if replication.replicas_of_all() == Some(&[nodes.local()]) && is_enough(needs, nodes.ring(), &[nodes.local()]) {
+            return Ok(scan_shards(&self.shards, table, command, limits, sink).await?);
+        }
         let mut after = command.after;
-        for (keys, readers) in ranges(replication, needs, &command.keys) {
+        for Piece { keys, readers, order } in ranges(replication, needs, &command.keys) {
             let KeyRange::Tokens { end, .. } = keys else { unreachable!("ranges are of tokens") };
             if after.is_some_and(|after| is_behind(after.token, end)) {
                 continue;
             }
-            let command = ReadCommand { keys, after: after.take(), ..command };
-            let done = match readers.as_slice() {
+            if readers.is_empty() {
                 // A level may need no answers, of a keyspace without replicas.
-                [] if needs.total() == 0 => continue,
-                [] => return Err(Failure::Timeout { received: 0 }),
-                [only] if *only == nodes.local() => scan_shards(&self.shards, table, command, limits, sink).await?,
-                _ => {
-                    let origins = readers.iter().flat_map(|&node| self.origins_of(nodes, node)).collect();
-                    self.read_lanes(nodes, &readers, origins, table, command, limits, SCAN_TIME, None, sink).await?
+                match needs.total() {
+                    0 => continue,
+                    _ => return Err(Failure::Timeout { received: 0 }),
                 }
+            }
+            let command = ReadCommand { keys, after: after.take(), ..command };
+            let extent = Extent::AllShards;
+            let from = Readers { nodes, needs, order: &order, extent, time: SCAN_TIME };
+            let reading = Reading { table, command, limits, sink: &mut *sink };
+            let is_here = is_enough(needs, nodes.ring(), &[nodes.local()]) && readers == [nodes.local()];
+            let done = match is_here {
+                true => self.scan_here(&from, reading).await?,
+                false => Box::pin(self.read_from(&from, reading, Vec::new())).await?,
             };
             if let ReadDone::Stopped(_) = done {
                 return Ok(done);
@@ -128,70 +231,24 @@ impl Reads {
         Ok(ReadDone::Complete)
     }
 
-    /// All shards of a node.
-    fn origins_of(&self, nodes: &Nodes, node: NodeIndex) -> Vec<(NodeIndex, Origin)> {
-        if node == nodes.local() {
-            return (0..self.shards.sharder.shards).map(|shard| (node, Origin::Here(ShardId(shard)))).collect();
-        }
-        let count = nodes.shard_count(node);
-        let origin = |shard| (node, Origin::There(node, PeerShard::One { shard, count }));
-        (0..count).map(origin).collect()
-    }
-
-    #[expect(clippy::too_many_arguments, reason = "it is the one place where all of a read comes together")]
-    async fn read_lanes(
+    /// Scans a range of which this node's answer is enough; others go on where it cannot.
+    async fn scan_here(
         &self,
-        nodes: &Rc<Nodes>,
-        readers: &[NodeIndex],
-        origins: Vec<(NodeIndex, Origin)>,
-        table: &Table,
-        command: ReadCommand<'_>,
-        limits: PageLimits,
-        time: Duration,
-        repairs: Option<&mut Repairs>,
-        sink: &mut impl RowSink,
+        readers: &Readers<'_>,
+        reading: Reading<'_, '_, impl RowSink>,
     ) -> Result<ReadDone, Failure> {
-        let limits = lane_limits(limits, origins.len());
-        let until = self.shards.runtime.now() + time;
-        let asked = |(node, origin)| {
-            let (shards, nodes) = (Rc::clone(&self.shards), Rc::clone(nodes));
-            Asked { shards, nodes, node, origin, command, limits, until }
-        };
-        let sources: Vec<Asked<'_>> = origins.into_iter().map(asked).collect();
-        let heard = Rc::new(RefCell::new(Vec::new()));
-        let work = async {
-            let mut lanes = Vec::with_capacity(sources.len());
-            for (source, page) in first_pages(sources, &heard).await {
-                lanes.push(Lane::new(source, page?, table)?);
-            }
-            let pause = async || self.shards.runtime.maybe_yield().await;
-            let comparison = repairs.map(|repairs| repairs as &mut dyn Comparison);
-            merge(&mut lanes, table, &command, pause, comparison, sink).await
-        };
-        let outcome = self.shards.runtime.timeout(time, work).await;
-        let heard = heard.borrow();
-        match outcome {
-            Ok(Ok(done)) => Ok(done),
-            Ok(Err(LaneError { node, error })) => {
-                let received = count(readers.iter().filter(|&&reader| reader != node && heard.contains(&reader)));
-                match error {
-                    ReplicaError::Gone { .. } => Err(Failure::Timeout { received }),
-                    error => {
-                        let node = nodes.address(node);
-                        Err(Failure::Failed { received, refusals: vec![Refusal { node, error }] })
-                    }
-                }
-            }
-            Err(Elapsed) => {
-                // All may have sent a page, and one of them not the next: the client's error counts that one as missing too.
-                let answered = count(readers.iter().filter(|reader| heard.contains(reader)));
-                let received = answered.min(count(readers.iter()).saturating_sub(1));
-                Err(Failure::Timeout { received })
-            }
+        let Reading { table, command, limits, sink } = reading;
+        if readers.order.len() == 1 {
+            return Ok(scan_shards(&self.shards, table, command, limits, sink).await?);
         }
+        let mut noting = Reached::new(sink);
+        let error = match scan_shards(&self.shards, table, command, limits, &mut noting).await {
+            Ok(done) => return Ok(done),
+            Err(error) => error,
+        };
+        let reached = noting.position(table);
+        let command = ReadCommand { after: reached.as_ref().map(Position::as_ref).or(command.after), ..command };
+        let failed = vec![(readers.nodes.local(), error)];
+        Box::pin(self.read_from(readers, Reading { table, command, limits, sink }, failed)).await
     }
-}
-
-fn count<'n>(nodes: impl Iterator<Item = &'n NodeIndex>) -> u32 {
-    u32::try_from(nodes.count()).unwrap_or(u32::MAX)
 }

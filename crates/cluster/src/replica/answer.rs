@@ -7,6 +7,7 @@ use runtime::ShardId;
 use storage::reader::Page;
 use topology::{Token, token_of};
 
+use super::digest::{DigestRule, digest_of};
 use super::error::ReplicaError;
 use super::message::PageLimits;
 use super::peer_message::{PeerAnswer, PeerRead, PeerRequest, PeerShard};
@@ -15,12 +16,16 @@ use super::shards::{ByShard, Shards, add};
 /// The most that one page for another node holds, bytes, whatever it asks for: memory is kept for it while it is made.
 pub(super) const PAGE_BYTES_MAX: u32 = 256 << 10;
 
+/// A page below this size is sent instead of its digest.
+const DIGEST_BYTES_MIN: usize = 1 << 10;
+
 /// Does what another node asks for.
 pub(crate) async fn answer(shards: Rc<Shards>, request: PeerRequest) -> PeerAnswer {
     let answered = match request {
         PeerRequest::Write { mutations } => write(&shards, mutations).await.map(|()| PeerAnswer::Written),
         PeerRequest::Count { deltas } => count(&shards, deltas).await.map(|states| PeerAnswer::Counted { states }),
         PeerRequest::Read(asked) => read(&shards, asked).await.map(PeerAnswer::Page),
+        PeerRequest::Digest { read, gc_before } => digest(&shards, read, gc_before).await,
     };
     answered.unwrap_or_else(PeerAnswer::Failed)
 }
@@ -57,6 +62,23 @@ fn checked_token(shards: &Shards, mutation: &[u8]) -> Result<Token, ReplicaError
         true => Ok(mutation.token()),
         false => Err(malformed(shards, "a mutation's token is not its key's".to_owned())),
     }
+}
+
+/// The digest of a page. A short page is the answer itself: where it differs, it need not be asked for.
+async fn digest(shards: &Shards, asked: PeerRead, gc_before: u32) -> Result<PeerAnswer, ReplicaError> {
+    let decoded = ReadCommandBuf::decode(&asked.command).map_err(|error| malformed(shards, error.to_string()))?;
+    let (table, now_in_seconds) = (decoded.command().table, decoded.command().now_in_seconds);
+    drop(decoded);
+    let page = read(shards, asked).await?;
+    if page.items.len() < DIGEST_BYTES_MIN {
+        return Ok(PeerAnswer::Page(page));
+    }
+    let Some(table) = shards.storage.definition(table) else {
+        return Err(ReplicaError::UnknownTable { shard: shards.here().into() });
+    };
+    let rule = DigestRule { table: &table, now_in_seconds, gc_before, planted: shards.storage.planted() };
+    let digest = digest_of(&page, &rule, async || shards.runtime.maybe_yield().await).await;
+    digest.map(PeerAnswer::Digest).map_err(|error| malformed(shards, error.to_string()))
 }
 
 async fn read(shards: &Shards, read: PeerRead) -> Result<Page, ReplicaError> {

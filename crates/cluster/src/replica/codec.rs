@@ -13,10 +13,12 @@ pub(super) mod kind {
     pub const WRITE: u8 = 1;
     pub const READ: u8 = 2;
     pub const COUNT: u8 = 4;
+    pub const DIGEST: u8 = 10;
     pub const WRITTEN: u8 = 129;
     pub const PAGE: u8 = 130;
     pub const FAILED: u8 = 131;
     pub const COUNTED: u8 = 133;
+    pub const DIGESTED: u8 = 138;
 }
 
 /// A read's shard that means the owner of the token.
@@ -30,8 +32,12 @@ pub(crate) const MUTATIONS_MAX: usize = 65_536;
 const WORDS_MAX: usize = 512;
 
 /// This crate's verbs, each with the name that stands in the line of a poll that stalls.
-pub(super) const VERBS: [(u8, &str); 3] =
-    [(kind::WRITE, "a write for a node"), (kind::READ, "a page for a node"), (kind::COUNT, "counters for a node")];
+pub(super) const VERBS: [(u8, &str); 4] = [
+    (kind::WRITE, "a write for a node"),
+    (kind::READ, "a page for a node"),
+    (kind::COUNT, "counters for a node"),
+    (kind::DIGEST, "a digest for a node"),
+];
 
 /// The verb that asks for it.
 pub(super) fn verb(request: &PeerRequest) -> u8 {
@@ -39,6 +45,7 @@ pub(super) fn verb(request: &PeerRequest) -> u8 {
         PeerRequest::Write { .. } => kind::WRITE,
         PeerRequest::Read(_) => kind::READ,
         PeerRequest::Count { .. } => kind::COUNT,
+        PeerRequest::Digest { .. } => kind::DIGEST,
     }
 }
 
@@ -49,6 +56,7 @@ pub(super) fn answer_kind(answer: &PeerAnswer) -> u8 {
         PeerAnswer::Page(_) => kind::PAGE,
         PeerAnswer::Failed(_) => kind::FAILED,
         PeerAnswer::Counted { .. } => kind::COUNTED,
+        PeerAnswer::Digest(_) => kind::DIGESTED,
     }
 }
 
@@ -89,19 +97,34 @@ fn read_mutations(reader: &mut Reader<'_>) -> Result<Vec<Vec<u8>>, DecodeError> 
 pub fn encode_request(request: &PeerRequest, out: &mut Vec<u8>) -> u8 {
     match request {
         PeerRequest::Write { mutations } | PeerRequest::Count { deltas: mutations } => push_mutations(mutations, out),
-        PeerRequest::Read(PeerRead { of, rows, bytes, command }) => {
-            let (shard, count) = match of {
-                PeerShard::Owner => (OWNER, 0),
-                PeerShard::One { shard, count } => (*shard, *count),
-            };
-            out.extend_from_slice(&shard.to_be_bytes());
-            out.extend_from_slice(&count.to_be_bytes());
-            out.extend_from_slice(&rows.to_be_bytes());
-            out.extend_from_slice(&bytes.to_be_bytes());
-            out.extend_from_slice(command);
+        PeerRequest::Read(read) => push_read(read, out),
+        PeerRequest::Digest { read, gc_before } => {
+            out.extend_from_slice(&gc_before.to_be_bytes());
+            push_read(read, out);
         }
     }
     verb(request)
+}
+
+fn push_read(PeerRead { of, rows, bytes, command }: &PeerRead, out: &mut Vec<u8>) {
+    let (shard, count) = match of {
+        PeerShard::Owner => (OWNER, 0),
+        PeerShard::One { shard, count } => (*shard, *count),
+    };
+    out.extend_from_slice(&shard.to_be_bytes());
+    out.extend_from_slice(&count.to_be_bytes());
+    out.extend_from_slice(&rows.to_be_bytes());
+    out.extend_from_slice(&bytes.to_be_bytes());
+    out.extend_from_slice(command);
+}
+
+fn take_read(reader: &mut Reader<'_>) -> Result<PeerRead, DecodeError> {
+    let of = match (reader.u16()?, reader.u16()?) {
+        (OWNER, _) => PeerShard::Owner,
+        (shard, count) => PeerShard::One { shard, count },
+    };
+    let (rows, bytes) = (reader.u32()?, reader.u32()?);
+    Ok(PeerRead { of, rows, bytes, command: reader.rest().to_vec() })
 }
 
 /// The request in a frame's body. Mutations and commands inside it are checked by whoever decodes those.
@@ -110,14 +133,8 @@ pub fn decode_request(kind: u8, body: &[u8]) -> Result<PeerRequest, DecodeError>
     let request = match kind {
         kind::WRITE => PeerRequest::Write { mutations: read_mutations(&mut reader)? },
         kind::COUNT => PeerRequest::Count { deltas: read_mutations(&mut reader)? },
-        kind::READ => {
-            let of = match (reader.u16()?, reader.u16()?) {
-                (OWNER, _) => PeerShard::Owner,
-                (shard, count) => PeerShard::One { shard, count },
-            };
-            let (rows, bytes) = (reader.u32()?, reader.u32()?);
-            PeerRequest::Read(PeerRead { of, rows, bytes, command: reader.rest().to_vec() })
-        }
+        kind::READ => PeerRequest::Read(take_read(&mut reader)?),
+        kind::DIGEST => PeerRequest::Digest { gc_before: reader.u32()?, read: take_read(&mut reader)? },
         value => return Err(DecodeError::Unknown { what: "a request's kind", value }),
     };
     finish(&reader)?;
@@ -136,6 +153,7 @@ pub fn encode_answer(answer: &PeerAnswer, out: &mut Vec<u8>) -> u8 {
         }
         PeerAnswer::Counted { states } => push_mutations(states, out),
         PeerAnswer::Failed(error) => encode_error(error, out),
+        PeerAnswer::Digest(digest) => out.extend_from_slice(digest),
         PeerAnswer::Written => {}
     }
     answer_kind(answer)
@@ -149,6 +167,7 @@ pub fn decode_answer(kind: u8, body: Vec<u8>) -> Result<PeerAnswer, DecodeError>
         kind::PAGE => return Ok(PeerAnswer::Page(decode_page(body)?)),
         kind::FAILED => PeerAnswer::Failed(decode_error(&mut reader)?),
         kind::COUNTED => PeerAnswer::Counted { states: read_mutations(&mut reader)? },
+        kind::DIGESTED => PeerAnswer::Digest(reader.array()?),
         value => return Err(DecodeError::Unknown { what: "an answer's kind", value }),
     };
     finish(&reader)?;

@@ -2,6 +2,7 @@
 
 use storage::reader::Page;
 
+use super::digest::Digest;
 use super::error::ReplicaError;
 
 /// What one node asks another.
@@ -19,6 +20,13 @@ pub enum PeerRequest {
     },
     /// Read one page of data.
     Read(PeerRead),
+    /// Read one page of data, and answer with its digest, or with the page if that is short.
+    Digest {
+        /// The page.
+        read: PeerRead,
+        /// Seconds since 1970: deletions and expired data of before are no part of the digest.
+        gc_before: u32,
+    },
 }
 
 /// One page's worth of a read on another node.
@@ -60,6 +68,8 @@ pub enum PeerAnswer {
     },
     /// One page of a read.
     Page(Page),
+    /// The digest of one page of a read.
+    Digest(Digest),
     /// It was not done, or not all of it.
     Failed(ReplicaError),
 }

@@ -10,6 +10,7 @@ use super::answer::PAGE_BYTES_MAX;
 use super::codec::{
     self, MUTATIONS_MAX, VERBS, decode_answer, decode_request, encode_answer, encode_request, kind, push_mutations,
 };
+use super::digest::Digest;
 use super::error::{ReplicaError, ReplicaShard};
 use super::peer_message::{PeerAnswer, PeerRead, PeerRequest};
 
@@ -38,7 +39,7 @@ where
         let handle = move |body: &[u8]| Ok(serve(decode_request(verb, body).map_err(Malformed::new)?));
         match verb {
             // A write that has begun is applied as a whole, whoever still waits for it.
-            kind::READ => verbs.register_cancellable(verb, name, PAGE_BYTES_MAX as usize, handle),
+            kind::READ | kind::DIGEST => verbs.register_cancellable(verb, name, PAGE_BYTES_MAX as usize, handle),
             _ => verbs.register(verb, name, handle),
         }
     }
@@ -82,9 +83,34 @@ pub(crate) async fn ask_to_count(peer: &Peer, deltas: &[&[u8]], time: Duration) 
 /// Asks another node for one page of data. Dropped, it lets the other node end the read.
 pub(crate) async fn ask_to_read(peer: &Peer, read: PeerRead, time: Duration) -> Result<Page, ReplicaError> {
     let request = PeerRequest::Read(read);
-    let terms = Request::of(kind::READ).within(time).cancelled_when_dropped();
+    let terms = Request::of(kind::READ).within(time).cancelled_when_dropped().measured();
     match call(peer, terms, |out| _ = encode_request(&request, out)).await? {
         PeerAnswer::Page(page) => Ok(page),
+        _ => Err(wrong_answer(peer)),
+    }
+}
+
+/// A replica's answer, to be compared with that of another.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Compared {
+    /// The data itself.
+    Page(Page),
+    /// Its digest.
+    Digest(Digest),
+}
+
+/// Asks another node for the digest of one page of data. Dropped, it lets the other node end the read.
+pub(crate) async fn ask_for_digest(
+    peer: &Peer,
+    read: PeerRead,
+    gc_before: u32,
+    time: Duration,
+) -> Result<Compared, ReplicaError> {
+    let request = PeerRequest::Digest { read, gc_before };
+    let terms = Request::of(kind::DIGEST).within(time).cancelled_when_dropped().measured();
+    match call(peer, terms, |out| _ = encode_request(&request, out)).await? {
+        PeerAnswer::Page(page) => Ok(Compared::Page(page)),
+        PeerAnswer::Digest(digest) => Ok(Compared::Digest(digest)),
         _ => Err(wrong_answer(peer)),
     }
 }

@@ -9,6 +9,11 @@
 //! ```
 //!
 //! A range says: from the place on, in the direction of the read, this deletion holds, or none.
+//!
+//! A read that pauses tells again of the partition and of what holds: within a page that is not written again. So pages of the same data end at the same place,
+//! wherever a replica paused, and their digests can be compared.
+
+use std::ops::Range;
 
 use mutation::{ClusteringRef, DecodeError, Deletion, RowRef};
 use stdx::{Reader, varint};
@@ -37,12 +42,24 @@ pub struct DataPageWriter {
     items: Vec<u8>,
     count: u32,
     room: PageRoom,
+    present: Option<Present>,
+}
+
+/// The page's last words of the partition that is being read.
+#[derive(Debug)]
+struct Present {
+    token: Token,
+    key: Range<usize>,
+    deletion: Option<Deletion>,
+    static_row: Range<usize>,
+    /// The range's deletion; `None`: an earlier page said it.
+    range: Option<Option<Deletion>>,
 }
 
 impl DataPageWriter {
     /// An empty page.
     pub fn new(limits: DataPageLimits) -> Self {
-        DataPageWriter { limits, items: Vec::new(), count: 0, room: PageRoom::default() }
+        DataPageWriter { limits, items: Vec::new(), count: 0, room: PageRoom::default(), present: None }
     }
 
     /// The memory that it must have for a long row. What it holds then is of no use.
@@ -52,7 +69,7 @@ impl DataPageWriter {
 
     /// Begins again with memory as [`runtime::Runtime::touched`] makes it.
     pub fn begin_again(&mut self, memory: Vec<u8>) {
-        (self.room, self.items, self.count) = (PageRoom::of(&memory), memory, 0);
+        (self.room, self.items, self.count, self.present) = (PageRoom::of(&memory), memory, 0, None);
     }
 
     /// The items.
@@ -60,9 +77,22 @@ impl DataPageWriter {
         self.items
     }
 
-    fn push_bytes(&mut self, bytes: &[u8]) {
+    /// Gives where the bytes lie.
+    fn push_bytes(&mut self, bytes: &[u8]) -> Range<usize> {
         varint::encode(bytes.len() as u64, &mut self.items);
+        let start = self.items.len();
         self.items.extend_from_slice(bytes);
+        start..self.items.len()
+    }
+
+    /// True if the page has said the same of this partition already.
+    fn has_said(&self, token: Token, key: &[u8], deletion: Option<Deletion>, static_row: &[u8]) -> bool {
+        self.present.as_ref().is_some_and(|present| {
+            present.token == token
+                && self.items[present.key.clone()] == *key
+                && present.deletion == deletion
+                && self.items[present.static_row.clone()] == *static_row
+        })
     }
 
     fn push_deletion(&mut self, deletion: Option<Deletion>) {
@@ -75,26 +105,38 @@ impl DataPageWriter {
 
 impl DataSink for DataPageWriter {
     fn partition(&mut self, token: Token, key: &[u8], deletion: Option<Deletion>, static_row: Option<RowRef<'_>>) {
-        if !self.room.takes(self.items.len(), static_row.map_or(0, |row| row.bytes().len())) {
+        let static_row = static_row.map_or(&[][..], |row| row.bytes());
+        if self.has_said(token, key, deletion, static_row) || !self.room.takes(self.items.len(), static_row.len()) {
             return;
         }
+        let range = match &self.present {
+            // The first may go on where an earlier page ended.
+            None => None,
+            Some(present) if present.token == token && self.items[present.key.clone()] == *key => present.range,
+            Some(_) => Some(None),
+        };
         self.count = self.count.saturating_add(1);
         self.items.push(PARTITION);
         self.items.extend_from_slice(&token.0.to_be_bytes());
-        self.push_bytes(key);
+        let key = self.push_bytes(key);
         self.push_deletion(deletion);
-        self.push_bytes(static_row.map_or(&[], |row| row.bytes()));
+        let static_row = self.push_bytes(static_row);
+        self.present = Some(Present { token, key, deletion, static_row, range });
     }
 
     fn range(&mut self, at: Option<&[u8]>, deletion: Option<Deletion>) {
-        if self.room.wanted().is_some() {
+        if self.room.wanted().is_some() || self.present.as_ref().is_some_and(|present| present.range == Some(deletion))
+        {
             return;
+        }
+        if let Some(present) = &mut self.present {
+            present.range = Some(deletion);
         }
         self.count = self.count.saturating_add(1);
         self.items.push(RANGE);
         self.items.push(u8::from(at.is_some()));
         if let Some(at) = at {
-            self.push_bytes(at);
+            let _ = self.push_bytes(at);
         }
         self.push_deletion(deletion);
     }
@@ -105,8 +147,8 @@ impl DataSink for DataPageWriter {
         }
         self.count = self.count.saturating_add(1);
         self.items.push(ROW);
-        self.push_bytes(clustering.bytes());
-        self.push_bytes(row.bytes());
+        let _ = self.push_bytes(clustering.bytes());
+        let _ = self.push_bytes(row.bytes());
     }
 
     fn is_full(&self) -> bool {

@@ -25,18 +25,28 @@ pub enum ReadDone {
     Stopped(Position),
 }
 
-/// Is told what each lane holds and what all of them come to: so that lanes can be repaired that lack something.
+/// Receives what each reader holds and the merged result: so that readers can be repaired that lack something. A reader has
+/// one or more lanes, of which one at most has a partition.
 pub trait Comparison {
-    /// A lane's partition deletion, and the one that holds.
-    fn deletion(&mut self, lane: usize, has: Option<Deletion>, holds: Option<Deletion>);
+    /// How many readers there are.
+    fn readers(&self) -> usize;
 
-    /// A lane's row, which may be none at all, and what the rows of all come to. `has` is what the lane is deleted by at the row's
+    /// The reader that a lane is of.
+    fn reader(&self, lane: usize) -> usize;
+
+    /// A partition begins. What follows is of it.
+    fn partition(&mut self, token: Token, key: &[u8]);
+
+    /// A reader's partition deletion, and the one that holds.
+    fn deletion(&mut self, reader: usize, has: Option<Deletion>, holds: Option<Deletion>);
+
+    /// A reader's row, which may be none at all, and the merged row of all. `has` is what the reader's is deleted by at the row's
     /// place, `holds` what holds there, the partition's deletion in both. Without a clustering it is the static row.
     fn row(
         &mut self,
-        lane: usize,
+        reader: usize,
         clustering: Option<&[u8]>,
-        of_lane: (&[u8], Option<Deletion>),
+        of_reader: (&[u8], Option<Deletion>),
         of_all: (&[u8], Option<Deletion>),
     );
 }
@@ -95,20 +105,24 @@ impl Progress {
     }
 }
 
-/// Gives the sink what lives of all that the lanes hold.
+/// Gives the sink what lives of all that the lanes hold. `reached` receives how far it came, also where a lane fails: a read of the same command goes on
+/// after that place.
 pub async fn merge<S: Source>(
     lanes: &mut [Lane<S>],
     table: &Table,
     command: &ReadCommand<'_>,
     pause: impl AsyncFn(),
     comparison: Option<&mut dyn Comparison>,
+    reached: &mut Option<Position>,
     sink: &mut impl RowSink,
 ) -> Result<ReadDone, S::Error> {
     let mut live = Live::new(sink, command);
     let mut progress = Progress::from(command.after);
     let mut merge = Merge::new(lanes, table, command.reversed, &mut live, &mut progress);
     merge.comparison = comparison.map(|comparison| comparison as &mut dyn Comparison);
-    merge.run(pause).await
+    let done = merge.run(pause).await;
+    *reached = progress.after().map(|after| after.to_owned());
+    done
 }
 
 /// One merge.
@@ -259,11 +273,13 @@ impl<'m, S: Source, O: Output> Merge<'m, S, O> {
         }
         if let Some(comparison) = &mut self.comparison {
             let holds = self.partition.deletion;
-            for (index, lane) in self.lanes.iter().enumerate() {
-                let own = if self.members.contains(&index) { lane.next_partition() } else { None };
+            comparison.partition(self.partition.token, &self.partition.key);
+            for reader in 0..comparison.readers() {
+                let lane = lane_of(&**comparison, reader, &self.members);
+                let own = lane.and_then(|lane| self.lanes[lane].next_partition());
                 let (deletion, static_row) = own.unwrap_or_default();
-                comparison.deletion(index, deletion, holds);
-                comparison.row(index, None, (static_row, holds), (&self.partition.static_row, holds));
+                comparison.deletion(reader, deletion, holds);
+                comparison.row(reader, None, (static_row, holds), (&self.partition.static_row, holds));
             }
         }
         for &index in &self.members {
@@ -389,14 +405,13 @@ impl<'m, S: Source, O: Output> Merge<'m, S, O> {
         let ranges = self.members.iter().map(|&index| self.lanes[index].range);
         let shadow = ranges.fold(self.partition.deletion, Deletion::max_of);
         if let Some(comparison) = &mut self.comparison {
-            for (index, lane) in self.lanes.iter().enumerate() {
-                let has = match self.members.contains(&index) {
-                    true => Deletion::max_of(self.partition.deletion, lane.range),
-                    false => self.partition.deletion,
-                };
-                let own = if self.at_place.contains(&index) { lane.next_row() } else { None };
+            for reader in 0..comparison.readers() {
+                let lane = lane_of(&**comparison, reader, &self.members);
+                let range = lane.and_then(|lane| self.lanes[lane].range);
+                let has = Deletion::max_of(self.partition.deletion, range);
+                let own = lane.filter(|lane| self.at_place.contains(lane)).and_then(|lane| self.lanes[lane].next_row());
                 let own = own.map_or(&[][..], |(_, row)| row);
-                comparison.row(index, Some(clustering.bytes()), (own, has), (row, shadow));
+                comparison.row(reader, Some(clustering.bytes()), (own, has), (row, shadow));
             }
         }
         let flow = self.output.row(&self.partition, clustering, RowRef::trusted(row), shadow);
@@ -426,6 +441,11 @@ impl Partition {
         is_news |= before != self.static_row;
         is_news
     }
+}
+
+/// The one of a partition's lanes that is a reader's.
+fn lane_of(comparison: &dyn Comparison, reader: usize, members: &[usize]) -> Option<usize> {
+    members.iter().copied().find(|&lane| comparison.reader(lane) == reader)
 }
 
 /// Merges `other` into `row`.

@@ -14,13 +14,20 @@ fn requests_round_trip() {
         PeerRequest::Count { deltas: vec![vec![1; 300], vec![2; 27]] },
         read(PeerShard::Owner),
         read(PeerShard::One { shard: 3, count: 4 }),
+        PeerRequest::Digest {
+            read: PeerRead { of: PeerShard::Owner, rows: 5, bytes: 6, command: vec![9; 40] },
+            gc_before: 7,
+        },
     ];
     for request in requests {
         let mut body = Vec::new();
         let kind = encode_request(&request, &mut body);
         assert_eq!(decode_request(kind, &body), Ok(request));
         body.push(0);
-        assert!(kind == kind::READ || decode_request(kind, &body).is_err(), "a byte too many is refused");
+        assert!(
+            [kind::READ, kind::DIGEST].contains(&kind) || decode_request(kind, &body).is_err(),
+            "a byte too many is refused"
+        );
     }
     assert!(decode_request(kind::WRITTEN, &[]).is_err());
     assert!(decode_request(kind::WRITE, &[0xff; 9]).is_err(), "a count that cannot be takes no memory");
@@ -52,6 +59,7 @@ fn answers_round_trip() {
         PeerAnswer::Counted { states: vec![vec![3; 200]] },
         PeerAnswer::Page(Page { items: vec![7; 500], more_after: Some(position) }),
         PeerAnswer::Page(Page { items: vec![], more_after: None }),
+        PeerAnswer::Digest([5; 16]),
         PeerAnswer::Failed(ReplicaError::Overloaded { shard: 1.into(), problem: "full".into() }),
         PeerAnswer::Failed(ReplicaError::TooLarge { size: 10, max: 5 }),
         PeerAnswer::Failed(ReplicaError::Poisoned { shard: 2.into() }),
@@ -93,6 +101,13 @@ fn frames() -> Vec<(&'static str, Vec<u8>)> {
         ("read of the owner", read(PeerShard::Owner)),
         ("read of a shard", read(PeerShard::One { shard: 3, count: 4 })),
         ("count", request(PeerRequest::Count { deltas: vec![b"delta".to_vec()] })),
+        (
+            "digest",
+            request(PeerRequest::Digest {
+                read: PeerRead { of: PeerShard::Owner, rows: 5, bytes: 6, command: b"command".to_vec() },
+                gc_before: 7,
+            }),
+        ),
         ("written", answer(PeerAnswer::Written)),
         ("page", answer(PeerAnswer::Page(Page { items: b"items".to_vec(), more_after: Some(position) }))),
         ("last page", answer(PeerAnswer::Page(Page { items: b"items".to_vec(), more_after: None }))),
@@ -103,6 +118,7 @@ fn frames() -> Vec<(&'static str, Vec<u8>)> {
             answer(PeerAnswer::Failed(ReplicaError::NotSynced { shard: 8.into(), reason: SyncError::DiskFull })),
         ),
         ("counted", answer(PeerAnswer::Counted { states: vec![b"state".to_vec()] })),
+        ("digested", answer(PeerAnswer::Digest([5; 16]))),
     ]
 }
 

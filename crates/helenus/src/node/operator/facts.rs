@@ -138,6 +138,7 @@ impl Operator {
             compactions_waiting += u64::from(self.storage.wants_compaction(table));
             self.runtime.maybe_yield().await;
         }
+        let read = self.engine.coordinator().read_counters();
         let kinds = self.server.requests_by_kind().into_iter();
         Ok(Answer::Figures(Box::new(ShardFigures {
             runtime: self.runtime.stats(),
@@ -203,6 +204,13 @@ impl Operator {
             hints_void: hints.void,
             hints_bytes: hints.bytes,
             hints_bytes_max: hints.bytes_max,
+            speculative_retries: read.speculative_retries,
+            speculative_failed_retries: read.speculative_failed_retries,
+            speculative_insufficient_replicas: read.speculative_insufficient_replicas,
+            replaced_replicas: read.replaced_replicas,
+            digest_mismatches: read.digest_mismatches,
+            repaired_blocking: read.repaired_blocking,
+            speculated_repair_writes: read.speculated_repair_writes,
             compactions: stored.compactions,
             compactions_active: u64::from(self.storage.running_compaction().is_some()),
             compactions_waiting,

@@ -255,7 +255,8 @@ fn run(block: &str, page_items: usize) -> String {
         Lane::new(pages, page, &table).expect("the items are right")
     };
     let mut lanes: Vec<Lane<Rc<Pages>>> = lanes.into_iter().map(lane).collect();
-    let done = ready(merge(&mut lanes, &table, &command, async || (), None, &mut shown)).expect("the items are right");
+    let done = ready(merge(&mut lanes, &table, &command, async || (), None, &mut None, &mut shown))
+        .expect("the items are right");
     if let ReadDone::Stopped(position) = done {
         let _ = writeln!(shown.text, "stopped in {}", i32::from_be_bytes(*position.key.first_chunk().expect("a key")));
     }
@@ -293,7 +294,7 @@ fn items_in_no_partition_are_an_error() {
     let page = pages.page();
     let mut lanes = vec![Lane::new(pages, page, &table).expect("the row itself is right")];
     let command = ReadCommand::all(table.id, 100);
-    assert!(ready(merge(&mut lanes, &table, &command, async || (), None, &mut Shown::default())).is_err());
+    assert!(ready(merge(&mut lanes, &table, &command, async || (), None, &mut None, &mut Shown::default())).is_err());
     let garbage = Page { items: vec![9, 9, 9], more_after: None };
     let pages = Rc::new(Pages { items: Vec::new(), page_items: 9, next: RefCell::default() });
     assert!(Lane::new(pages, garbage, &table).is_err());

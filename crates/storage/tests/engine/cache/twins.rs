@@ -232,7 +232,7 @@ async fn read(shard: &Shard, asked: &Asked) -> Vec<String> {
     let table = schema.table_by_id(TABLE).expect("it is there");
     let lane = Lane::new(Here, Page { items: page.into_bytes(), more_after: None }, table).expect("a page as written");
     let mut of_data = Sink::new(usize::MAX);
-    let merged = merge(&mut [lane], table, &command, async || (), None, &mut of_data).await;
+    let merged = merge(&mut [lane], table, &command, async || (), None, &mut None, &mut of_data).await;
     assert_eq!(merged.expect("a page as written"), ReadDone::Complete);
     assert_eq!(of_data.told, sink.told, "{asked:?}: what lives of the data");
     sink.told
