@@ -27,6 +27,7 @@ mod purpose;
 mod request;
 mod secret;
 mod send_queue;
+mod steps;
 mod stream;
 mod suspicion;
 mod tls_stream;
