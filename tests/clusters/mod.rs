@@ -19,3 +19,4 @@ mod peers;
 mod recovery;
 mod snitch;
 mod tls;
+mod traces;
