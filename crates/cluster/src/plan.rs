@@ -12,4 +12,4 @@ pub use replication::Replication;
 pub(crate) use count::{count_towards, is_enough};
 pub(crate) use nodes::Nodes;
 pub(crate) use placement::Placement;
-pub(crate) use replica_plan::{check_all, plan, readers};
+pub(crate) use replica_plan::{check_all, check_range, plan, readers};
