@@ -20,3 +20,4 @@ mod peers;
 mod recovery;
 mod snitch;
 mod tls;
+mod traces;

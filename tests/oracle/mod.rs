@@ -7,16 +7,22 @@
 //! - `random SEED STATEMENTS SERVER…`: asks Helenus and the first real server so many random statements
 //! - `deviate NAME WORDS [PATH…]`: notes Helenus's answers where those recorded have such words, as what that line of COMPAT.md explains
 //! - `mark WHY [PATH…]`: marks what Helenus answers otherwise as pending
+//! - `ring replay SEED PERCENT [PATH…]`, `ring record RING… [PATH…]`, `ring check SEED PERCENT RING… [PATH…]`, `ring settle`, `ring mark`,
+//!   `ring deviate`: the same with the scripts of rings
 //!
-//! A SERVER is `configuration=hash@address`; the first one's answers are those that Helenus must give.
+//! A SERVER is `configuration=hash@address`; the first one's answers are those that Helenus must give. A RING is
+//! `ring:topology=hash@address/process,…`, whose processes are stopped and killed as the scripts say.
 
 use std::process::ExitCode;
 
-use helenus_tests::oracle::{self, Peer};
+use helenus_tests::oracle::{self, Peer, Ring};
 
 /// Carries out one command.
 pub fn run(arguments: &[String]) -> ExitCode {
     let (command, rest) = arguments.split_first().map_or(("", &[][..]), |(command, rest)| (command.as_str(), rest));
+    if command == "ring" {
+        return exit(run_ring(rest));
+    }
     let peers: Vec<Peer> = rest.iter().filter_map(|argument| Peer::parse(argument)).collect();
     let words: Vec<&str> = rest.iter().filter(|argument| Peer::parse(argument).is_none()).map(String::as_str).collect();
     let outcome = match (command, &words[..]) {
@@ -29,6 +35,26 @@ pub fn run(arguments: &[String]) -> ExitCode {
         ("mark", [why, paths @ ..]) => oracle::mark(why, paths),
         _ => Err(format!("`{command}` is no command of the oracle")),
     };
+    exit(outcome)
+}
+
+/// Carries out one command about rings.
+fn run_ring(arguments: &[String]) -> Result<bool, String> {
+    let (command, rest) = arguments.split_first().map_or(("", &[][..]), |(command, rest)| (command.as_str(), rest));
+    let rings: Vec<Ring> = rest.iter().filter_map(|argument| Ring::parse(argument)).collect();
+    let words: Vec<&str> = rest.iter().filter(|argument| Ring::parse(argument).is_none()).map(String::as_str).collect();
+    match (command, &words[..]) {
+        ("replay", [seed, percent, paths @ ..]) => oracle::replay_ring(seed, percent, paths),
+        ("record", paths) => oracle::record_ring(&rings, paths),
+        ("check", [seed, percent, paths @ ..]) => oracle::check_ring(seed, percent, &rings, paths),
+        ("deviate", [name, words, paths @ ..]) => oracle::deviate_ring(name, words, paths),
+        ("settle", paths) => oracle::settle_ring(paths),
+        ("mark", [why, paths @ ..]) => oracle::mark_ring(why, paths),
+        _ => Err(format!("`ring {command}` is no command of the oracle")),
+    }
+}
+
+fn exit(outcome: Result<bool, String>) -> ExitCode {
     match outcome {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,

@@ -7,9 +7,11 @@ mod commands;
 mod compat;
 mod random;
 mod request;
+mod ring;
 mod script;
 mod session;
 mod show;
+mod traced;
 mod value;
 mod verdict;
 
@@ -17,6 +19,7 @@ use std::path::{Path, PathBuf};
 
 pub use commands::{check, deviate, mark, record, replay, settle};
 pub use random::random;
+pub use ring::{Ring, check_ring, deviate_ring, mark_ring, record_ring, replay_ring, settle_ring};
 
 pub(crate) use request::run as run_block;
 pub(crate) use script::{Block, Script};

@@ -1,5 +1,6 @@
 //! What the kernel says of a process.
 
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 /// Bytes of a process in memory.
@@ -8,6 +9,31 @@ pub fn resident_bytes(pid: u32) -> u64 {
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("a process in user space has memory");
     let kib: u64 = line.trim().trim_end_matches("kB").trim().parse().expect("the kernel writes a number");
     kib * 1024
+}
+
+/// Sends a signal to a process; false if it is gone.
+pub fn signal(pid: u32, name: &str) -> bool {
+    let sent = Command::new("kill").args([&format!("-{name}"), &pid.to_string()]).status();
+    sent.expect("kill is there").success()
+}
+
+/// Stops a process (SIGSTOP), and waits until the kernel runs none of its threads.
+pub fn pause(pid: u32, patience: Duration) {
+    assert!(signal(pid, "STOP"), "process {pid} was gone before SIGSTOP");
+    let deadline = Instant::now() + patience;
+    while !all_threads_are_stopped(pid) {
+        assert!(Instant::now() < deadline, "not all threads stand still within {patience:?} of SIGSTOP");
+        std::thread::yield_now();
+    }
+}
+
+/// True if the kernel runs no thread of the process.
+fn all_threads_are_stopped(pid: u32) -> bool {
+    let threads = std::fs::read_dir(format!("/proc/{pid}/task")).expect("the process runs");
+    threads.filter_map(|thread| std::fs::read_to_string(thread.ok()?.path().join("stat")).ok()).all(|stat| {
+        // The state follows the name, which is in parentheses.
+        stat.rsplit_once(')').is_some_and(|(_, after)| after.trim_start().starts_with('T'))
+    })
 }
 
 /// CPU time that a process used in user and kernel mode since its start, to the nanosecond where the scheduler tells it.

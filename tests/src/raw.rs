@@ -83,6 +83,17 @@ impl Connection {
         Ok(Frame { opcode: header[4], stream: i16::from_be_bytes([header[2], header[3]]), body: body.to_vec() })
     }
 
+    /// Writes a frame and reads one, its header as it came.
+    pub fn ask_whole(&mut self, frame: &[u8]) -> io::Result<(Vec<u8>, Vec<u8>)> {
+        self.send(frame)?;
+        let mut head = vec![0; HEADER_LENGTH];
+        self.stream.read_exact(&mut head)?;
+        let length = u32::from_be_bytes([head[5], head[6], head[7], head[8]]);
+        let mut body = vec![0; length as usize];
+        self.stream.read_exact(&mut body)?;
+        Ok((head, body))
+    }
+
     /// Writes a frame and reads one.
     pub fn ask(&mut self, frame: &[u8]) -> io::Result<Frame> {
         self.send(frame)?;

@@ -7,6 +7,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
+use crate::process::{pause, signal};
 use crate::verdict::{complaints, hand_over_stalls, stalls_count};
 
 /// Replay of a large log included.
@@ -324,31 +325,15 @@ impl Server {
 
     /// Does something while the process stands still (SIGSTOP), such as a copy of its disk.
     pub fn while_paused<T>(&self, work: impl FnOnce() -> T) -> T {
-        self.signal("STOP");
-        let deadline = Instant::now() + STOP_TIME_MAX;
-        while !self.all_threads_are_stopped() {
-            assert!(Instant::now() < deadline, "not all threads stand still within {STOP_TIME_MAX:?} of SIGSTOP");
-            std::thread::yield_now();
-        }
+        pause(self.pid(), STOP_TIME_MAX);
         let done = work();
         self.signal("CONT");
         done
     }
 
-    /// True if the kernel runs no thread of the process.
-    fn all_threads_are_stopped(&self) -> bool {
-        let threads = std::fs::read_dir(format!("/proc/{}/task", self.pid())).expect("the process runs");
-        threads.filter_map(|thread| std::fs::read_to_string(thread.ok()?.path().join("stat")).ok()).all(|stat| {
-            // The state follows the name, which is in parentheses.
-            stat.rsplit_once(')').is_some_and(|(_, after)| after.trim_start().starts_with('T'))
-        })
-    }
-
     /// Sends a signal.
     fn signal(&self, name: &str) {
-        let sent = Command::new("kill").args([&format!("-{name}"), &self.pid().to_string()]).status();
-        let sent = sent.expect("kill is there");
-        assert!(sent.success(), "the server was gone before SIG{name}:\n{}", self.lines().join("\n"));
+        assert!(signal(self.pid(), name), "the server was gone before SIG{name}:\n{}", self.lines().join("\n"));
     }
 
     /// SIGTERM: it must drain, sync and end with code 0, and its log must hold no complaint.

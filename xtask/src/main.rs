@@ -73,6 +73,8 @@ cargo xtask <task>
                      remove the marks of differences that are fixed; `mark WHY [PATH…]` sets them
   oracle random [SEED [STATEMENTS]]
                      run random statements on Helenus and the real Cassandra; differences are shrunk to a script
+  oracle ring [PATH…]
+                     replay scripts of three nodes, recorded with all up, one down and two down; `ring record`, `ring check` and so on as above
   oracle reference   regenerate docs/cql-coverage.md: the CQL that the scripts cover
   oracle --sstables [ours | theirs | peers] [NAME…]
                      read SSTables of Helenus with a real Cassandra and its tools, and those of Cassandra with Helenus

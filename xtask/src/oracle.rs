@@ -6,11 +6,11 @@ use std::net::TcpListener;
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use crate::peers::cassandra::{Cassandra, Purpose};
+use crate::peers::cassandra::{self, Cassandra, CassandraRing, Purpose};
 use crate::report::Passed;
 use crate::stalls::{self, STALLS_TO};
 use crate::tests::{BUILD_TIME, Effort, build_product, environment};
-use crate::{built, process, reference, sstables};
+use crate::{built, process, reference, sstables, workspace};
 
 /// Both configurations; the first one's answers are those that Helenus must give.
 const CONFIGURATIONS: [Purpose; 2] = [Purpose::AnswersOfNone, Purpose::AnswersOfDefaults];
@@ -25,11 +25,15 @@ const RANDOM_SEED: &str = "1";
 /// How many a soak asks.
 const RANDOM_STATEMENTS_OF_SOAK: &str = "200000";
 
+/// How many of a hundred scripts of rings a change replays; a soak replays all.
+const RING_SAMPLE_PERCENT: &str = "35";
+
 /// `cargo xtask oracle [record | check [SEED] | settle | mark WHY | deviate NAME WORDS] [PATH…]`, `cargo xtask oracle random [SEED [STATEMENTS]]`.
 pub fn run(arguments: &[String]) -> Result<(), String> {
     const TIME: Duration = Duration::from_secs(3600);
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let output = match &words[..] {
+        ["ring", rest @ ..] => return ring(rest, TIME),
         ["record", paths @ ..] => {
             let servers = start_servers(&CONFIGURATIONS)?;
             runner("record", &[], &named(&servers), paths, None, TIME)?
@@ -66,6 +70,45 @@ pub fn run(arguments: &[String]) -> Result<(), String> {
     if output.success { Ok(()) } else { Err(String::new()) }
 }
 
+/// `cargo xtask oracle ring [record | check [SEED] | settle | mark WHY | deviate NAME WORDS] [PATH…]`: scripts of rings.
+fn ring(words: &[&str], budget: Duration) -> Result<(), String> {
+    let output = match words {
+        ["record", paths @ ..] => return on_rings(&["record"], paths, budget),
+        ["check", rest @ ..] => {
+            let seed = rest.first().map_or_else(seed, |seed| (*seed).to_string());
+            let paths = rest.get(1..).unwrap_or_default();
+            return on_rings(&["check", &seed, SAMPLE_PERCENT], paths, budget);
+        }
+        [command @ ("settle" | "mark" | "deviate"), rest @ ..] => {
+            build_product(budget)?;
+            runner("ring", &[command], &[], rest, None, budget)?
+        }
+        paths => {
+            build_product(budget)?;
+            runner("ring", &["replay", "0", "100"], &[], paths, None, budget)?
+        }
+    };
+    if output.success { Ok(()) } else { Err(String::new()) }
+}
+
+/// Calls the runner for each topology that the paths name, or for each, with a ring of real servers: one ring runs at a time.
+fn on_rings(words: &[&str], paths: &[&str], budget: Duration) -> Result<(), String> {
+    // Before the rings start, which would wait for the compiler.
+    built::test("tests", "peers", BUILD_TIME)?;
+    let mut is_right = true;
+    for topology in cassandra::topologies()? {
+        let mut of_ring: Vec<&str> = paths.iter().copied().filter(|path| path.contains(&topology)).collect();
+        if paths.is_empty() {
+            of_ring.push(&topology);
+        }
+        if !of_ring.is_empty() {
+            let ring = CassandraRing::start(&topology, free_port)?;
+            is_right &= runner("ring", words, &[ring.argument()], &of_ring, None, budget)?.success;
+        }
+    }
+    if is_right { Ok(()) } else { Err(String::new()) }
+}
+
 /// The phase of the CI: all scripts against Helenus, some of them against the real servers again, random statements asked of both, and
 /// SSTables both ways.
 pub fn phase(budget: Duration, effort: Effort) -> Result<Passed, String> {
@@ -76,19 +119,31 @@ pub fn phase(budget: Duration, effort: Effort) -> Result<Passed, String> {
     let replay = stalls::watched("oracle", effort, |file| {
         Ok(Passed::of(&runner("replay", &[], &[], &[], Some(file), left())?))
     })?;
+    let rings = rings(effort, left())?;
     let seed = seed();
     wait_for(&mut servers)?;
     let check = runner("check", &[&seed, SAMPLE_PERCENT], &named(&servers), &[], None, left())?;
     if replay.success && replay.counts.passed == 0 {
         return Err("the runner ran no script".into());
     }
-    let scripts = replay.and(Passed::of(&check));
+    let scripts = replay.and(rings).and(Passed::of(&check));
     // The first one answers as Helenus must, and writes the same version of SSTables. The others have done their part.
     servers.truncate(1);
     let statements = random(&servers, &seed, effort, left())?;
     let (_, server) = servers.remove(0);
     let note = format!("re-recorded by seed {seed}");
     Ok(Passed { note, ..scripts.and(statements).and(sstables::phase(server, effort, left())?) })
+}
+
+/// The scripts of rings against Helenus, of a change those that its commit's hash chooses.
+fn rings(effort: Effort, budget: Duration) -> Result<Passed, String> {
+    let (seed, percent) = match effort {
+        Effort::Ci => (workspace::commit_hash()?.to_string(), RING_SAMPLE_PERCENT),
+        Effort::Soak => ("0".to_owned(), "100"),
+    };
+    stalls::watched("rings", effort, |file| {
+        Ok(Passed::of(&runner("ring", &["replay", &seed, percent], &[], &[], Some(file), budget)?))
+    })
 }
 
 /// Random statements, asked of Helenus and of the first server.

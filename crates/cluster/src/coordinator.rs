@@ -9,6 +9,8 @@ mod peers;
 mod requests;
 
 use std::cell::{OnceCell, RefCell};
+use std::net::IpAddr;
+use std::ops::Bound;
 use std::rc::Rc;
 
 use internode::{Incoming, LocalNode, PeerSocket, Peers};
@@ -160,6 +162,24 @@ impl Coordinator {
     /// True if a scan at `level` can be answered. Gives how many answers the level needs for each partition.
     pub fn check_scan(&self, replication: &Replication, level: ConsistencyLevel) -> Result<u32, Unavailable> {
         plan::check_all(replication, level)
+    }
+
+    /// The same for a scan of the tokens between two bounds, of which only these ranges' replicas are asked.
+    pub fn check_range(
+        &self,
+        replication: &Replication,
+        level: ConsistencyLevel,
+        range: (Bound<Token>, Bound<Token>),
+    ) -> Result<u32, Unavailable> {
+        plan::check_range(replication, level, range)
+    }
+
+    /// The node that is read first of a token's replicas, with its address: this one if it is a replica, else one that is up.
+    pub fn first_reader(&self, replication: &Replication, token: Token) -> Option<IpAddr> {
+        let nodes = replication.nodes();
+        let alive = || replication.replicas(token).iter().copied().filter(|&node| nodes.is_alive(node));
+        let here = alive().find(|&node| node == nodes.local());
+        here.or_else(|| alive().next()).map(|node| nodes.ring().node(node).internode.ip())
     }
 
     /// A request about a partition of this shard is to come: see [`storage::Shard::prefetch_partition`].

@@ -16,6 +16,10 @@ pub struct Refusal {
 impl std::fmt::Display for Refusal {
     /// Names the node, once.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // In Cassandra's words.
+        if self.error == ReplicaError::TooManyTombstones {
+            return write!(f, "{} from /{}", self.error, self.node);
+        }
         match self.error.names_node() {
             true => self.error.fmt(f),
             false => write!(f, "{} ({})", self.error, self.node),

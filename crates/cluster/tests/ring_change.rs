@@ -239,7 +239,7 @@ fn a_ring_grows_and_shrinks_under_way() {
         client.coordinator.install_ring(ring(3, 2, 0));
         rings[1].borrow_mut().push_back(ring(3, 2, 1));
         assert!(!client.coordinator.is_up(host_id(2)), "who left is no peer");
-        let unavailable = Unavailable { level: all, required: 3, alive: 2 };
+        let unavailable = Unavailable { level: all, required: 3, alive: 2, datacenter: None };
         assert_eq!(client.plan(&of_three, b"g", all), Err(unavailable), "who left answers no old plan either");
         let of_two = client.replication(2);
         assert_eq!(client.plan(&of_two, b"g", all), Ok(3));

@@ -7,13 +7,14 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use runtime::sync::{Notify, Permit, Semaphore};
-use runtime::{Group, Instant, Runtime, TaskHandle};
+use runtime::{Group, Instant, Runtime, TaskHandle, Trace};
 use topology::HostId;
 
 use crate::clock::Clock;
 use crate::frame::{FRAME_BODY_MAX, Frame, FrameReader, Head, write_frame};
 use crate::memory::{Memory, Part};
 use crate::outbox::Outbox;
+use crate::steps::{push_steps, split_id};
 use crate::stream::Detached;
 use crate::verbs::{Malformed, PONG};
 
@@ -83,6 +84,8 @@ pub(crate) struct Connection {
 pub(crate) struct Ticket {
     connection: Rc<Connection>,
     head: Head,
+    /// The request's trace, as this node fills it.
+    trace: Option<Rc<Trace>>,
     bytes: usize,
     /// Bytes of the request, and of the answer that it may get.
     _memory: Part,
@@ -159,7 +162,7 @@ impl Connection {
         let memory = self.memory.served.part();
         memory.set(bytes + answer_bytes);
         self.served_bytes.set(self.served_bytes.get() + bytes);
-        Some(Ticket { connection: Rc::clone(self), head, bytes, _memory: memory, _permit: permit })
+        Some(Ticket { connection: Rc::clone(self), head, trace: None, bytes, _memory: memory, _permit: permit })
     }
 
     /// The frame is being served, or is done with: its memory is counted with its request, and the next frame has its own.
@@ -237,29 +240,55 @@ impl Connection {
         }
     }
 
-    fn answer<R: Reply>(&self, number: u64, reply: &R) {
+    fn answer<R: Reply>(&self, number: u64, trace: Option<&Trace>, reply: &R) {
         if !self.is_open.get() {
             return;
         }
-        let head = self.head(number, reply.kind());
-        let put = |head: &Head, reply: &R| {
-            self.outbox.put(|out| write_frame(out, head, self.compresses, |out| reply.encode(out)))
+        let put = |reply: &R| {
+            let head = Head { is_traced: trace.is_some(), ..self.head(number, reply.kind()) };
+            let encode = |out: &mut Vec<u8>| {
+                trace.iter().for_each(|trace| push_steps(trace, out));
+                reply.encode(out);
+            };
+            self.outbox.put(|out| write_frame(out, &head, self.compresses, encode))
         };
-        if let Err(size) = put(&head, reply) {
+        if let Err(size) = put(reply) {
             let refusal = R::too_large(size, FRAME_BODY_MAX);
-            assert!(put(&self.head(number, refusal.kind()), &refusal).is_ok(), "a refusal is short");
+            assert!(put(&refusal).is_ok(), "a refusal is short");
         }
     }
 }
 
 impl Ticket {
+    /// The message of a request's body. One that is traced has the trace's id before it, and its trace begins with this.
+    pub(crate) fn message<'b>(&mut self, name: &str, body: &'b [u8]) -> Result<&'b [u8], Malformed> {
+        if !self.head.is_traced {
+            return Ok(body);
+        }
+        let (id, message) = split_id(body)?;
+        let runtime = &self.connection.runtime;
+        let trace = runtime.tracing().begin(id);
+        runtime.tracing().note(&trace, format!("Message received: {name}"));
+        self.trace = Some(trace);
+        Ok(message)
+    }
+
     /// Sends what `work` gives, when it does.
     pub(crate) fn answer_with<R: Reply>(self, work: impl Future<Output = R> + 'static) {
         let runtime = self.connection.runtime.clone();
         runtime.spawn(Group::Query, async move {
-            let reply = work.await;
-            self.connection.answer(self.head.number, &reply);
+            let reply = self.done(work).await;
+            self.connection.answer(self.head.number, self.trace.as_deref(), &reply);
         });
+    }
+
+    /// Does the work, under the request's trace if it has one.
+    async fn done<R>(&self, work: impl Future<Output = R>) -> R {
+        let Some(trace) = &self.trace else { return work.await };
+        let runtime = &self.connection.runtime;
+        let reply = runtime.tracing().under(Rc::clone(trace), work).await;
+        runtime.tracing().note(trace, "Enqueuing response".to_owned());
+        reply
     }
 
     /// The same for work that ends when its caller gives up, when its time is over, or with the connection: nothing is done halfway by that.
@@ -276,11 +305,11 @@ impl Ticket {
         let timing = runtime.clone();
         let task = runtime.spawn(Group::Query, async move {
             let reply = match left {
-                None => Ok(work.await),
-                Some(left) => timing.timeout(left.unwrap_or_default(), work).await,
+                None => Ok(self.done(work).await),
+                Some(left) => timing.timeout(left.unwrap_or_default(), self.done(work)).await,
             };
             if let Ok(reply) = reply {
-                self.connection.answer(number, &reply);
+                self.connection.answer(number, self.trace.as_deref(), &reply);
             }
             let done = self.connection.cancellable.borrow_mut().remove(&number);
             drop(done);

@@ -226,9 +226,11 @@ async fn receive(
                     let verb = verbs.get(kind).ok_or(Ended::UnknownVerb { verb: kind })?;
                     let ticket = connection.ticket(&frame, verb.answer_bytes).await;
                     connection.frame_passed();
-                    if let Some(ticket) = ticket {
+                    if let Some(mut ticket) = ticket {
                         runtime.label(verb.name);
-                        verb.handle(host_id, &frame.body.open()?, ticket)?;
+                        let body = frame.body.open()?;
+                        let message = ticket.message(verb.name, &body)?;
+                        verb.handle(host_id, message, ticket)?;
                     }
                     runtime.maybe_yield().await;
                 }

@@ -29,6 +29,7 @@ mod request;
 mod responsiveness;
 mod secret;
 mod send_queue;
+mod steps;
 mod stream;
 mod suspicion;
 mod tls_stream;

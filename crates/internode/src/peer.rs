@@ -21,6 +21,7 @@ use crate::outbox::{Outbox, first};
 use crate::purpose::Purpose;
 use crate::request::Request;
 use crate::responsiveness::Responsiveness;
+use crate::steps::{push_id, take_steps};
 use crate::stream::Stream;
 use crate::suspicion::AnswerTimes;
 use crate::verbs::{CANCEL, Malformed, PING, PONG};
@@ -74,8 +75,8 @@ pub struct PeerParts {
     pub watch: Option<Watch>,
 }
 
-/// An answer's kind and body.
-type Received = (u8, Vec<u8>);
+/// An answer's head and body.
+type Received = (Head, Vec<u8>);
 
 /// A call that waits for its answer.
 struct Call {
@@ -353,7 +354,12 @@ impl Peer {
         let now = inner.runtime.now();
         let left = request.time.map(|time| time.saturating_sub(now - began));
         let deadline = left.map(|left| inner.estimate.get().deadline(left, now));
-        let head = Head { deadline, ..inner.head(number, request.verb) };
+        let trace = inner.runtime.tracing().present();
+        let head = Head { deadline, is_traced: trace.is_some(), ..inner.head(number, request.verb) };
+        let encode = |out: &mut Vec<u8>| {
+            trace.iter().for_each(|trace| push_id(trace, out));
+            encode(out);
+        };
         let written = inner.outbox.put(|out| write_frame(out, &head, inner.parts.compresses, encode));
         written.map_err(|size| CallError::TooLarge { size, max: FRAME_BODY_MAX })?;
         let (sender, receiver) = oneshot();
@@ -361,10 +367,20 @@ impl Peer {
         inner.waiting.borrow_mut().insert(number, call);
         let _waiting = Waiting { peer: inner, number, is_cancelled: request.is_cancelled };
         let connection = inner.connection.get();
-        match receiver.await {
-            Ok((kind, body)) => Ok(Answer { kind, body, peer: peer.clone(), connection }),
-            Err(_) => Err(CallError::Gone),
+        inner.runtime.tracing().step(|| format!("Sending request to /{}", inner.parts.address));
+        let Ok((head, mut body)) = receiver.await else {
+            inner.runtime.tracing().step(|| format!("No response from /{}: the connection ended", inner.parts.address));
+            return Err(CallError::Gone);
+        };
+        if head.is_traced {
+            let message = take_steps(trace.as_deref(), &inner.runtime, inner.parts.address, body);
+            body = message.map_err(|malformed| {
+                inner.refute(connection, Ended::Answer(malformed));
+                CallError::Gone
+            })?;
         }
+        inner.runtime.tracing().step(|| format!("Processing response from /{}", inner.parts.address));
+        Ok(Answer { kind: head.kind, body, peer: peer.clone(), connection })
     }
 
     /// Makes a request without waiting for its answer, once the connection has room. Without a connection it is dropped.
@@ -552,7 +568,7 @@ impl Inner {
                         if is_measured {
                             self.responsiveness.borrow_mut().note(heard - began, heard);
                         }
-                        _ = sender.send((head.kind, body.open()?.into_owned()));
+                        _ = sender.send((head, body.open()?.into_owned()));
                     }
                     None if head.kind == PONG => self.observe(&body.open()?)?,
                     None => {}

@@ -61,6 +61,13 @@ impl TimestampClock {
         self.uuid_of(steps)
     }
 
+    /// A version 1 UUID of a time, microseconds since 1970, that is later than `last`, which becomes it. The same times give the same ones.
+    pub(crate) fn uuid_after(&self, micros: i64, last: &mut u64) -> [u8; 16] {
+        let steps = u64::try_from(micros).unwrap_or(0) * 10 + UUID_EPOCH_STEPS;
+        *last = steps.max(*last + 1);
+        self.uuid_of(*last)
+    }
+
     fn uuid_of(&self, steps: u64) -> [u8; 16] {
         let low = (steps & 0xffff_ffff) as u32;
         let middle = ((steps >> 32) & 0xffff) as u16;

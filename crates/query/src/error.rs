@@ -229,7 +229,10 @@ impl QueryError {
                 warnings.insert(0, warning.to_owned());
                 QueryError::Warned { error, warnings }
             }
-            QueryError::PagedOrder | QueryError::Function { .. } | QueryError::Read { .. } => {
+            QueryError::PagedOrder
+            | QueryError::Function { .. }
+            | QueryError::Read { .. }
+            | QueryError::Unavailable(_) => {
                 QueryError::Warned { error: Box::new(self), warnings: vec![warning.to_owned()] }
             }
             other => other,
@@ -247,7 +250,7 @@ impl QueryError {
             QueryError::Protocol { .. } => ErrorKind::ProtocolError,
             QueryError::Schema(error) => schema_kind(error),
             QueryError::Unprepared { id } => ErrorKind::Unprepared { id: id.0 },
-            QueryError::Unavailable(Unavailable { level, required, alive }) => ErrorKind::Unavailable {
+            QueryError::Unavailable(Unavailable { level, required, alive, .. }) => ErrorKind::Unavailable {
                 consistency: wire_level(level),
                 required: clamp(required),
                 alive: clamp(alive),

@@ -3,11 +3,12 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
+use std::rc::Rc;
 use std::time::Duration;
 
 use cql_protocol::QueryParams;
-use runtime::{Instant, Runtime};
+use runtime::{Instant, Runtime, TRACE_STEPS_MAX, TRACE_TEXT_MAX, TraceStep};
 
 use crate::clock::TimestampClock;
 
@@ -15,11 +16,9 @@ use crate::clock::TimestampClock;
 const KEPT: Duration = Duration::from_secs(24 * 60 * 60);
 /// What a shard keeps, bytes.
 const BYTES_MAX: usize = 1 << 20;
-/// The steps of one request that are noted.
-const STEPS_MAX: usize = 200;
-/// The most of a text that is noted, bytes.
-const TEXT_MAX: usize = 1024;
-
+/// Steps of other nodes that are expected after the answer, and the bytes of one.
+const LATE_STEPS: usize = 16;
+const LATE_STEP_BYTES: usize = 128;
 /// One step of a request.
 #[derive(Debug, Clone)]
 pub(crate) struct Step {
@@ -27,7 +26,9 @@ pub(crate) struct Step {
     pub(crate) id: [u8; 16],
     /// What was done.
     pub(crate) activity: String,
-    /// When, from the request's beginning.
+    /// By which node; `None`: by this one.
+    pub(crate) source: Option<SocketAddr>,
+    /// When, from the request's beginning on the node that did it.
     pub(crate) elapsed_micros: i32,
 }
 
@@ -52,17 +53,16 @@ pub(crate) struct Traced {
     pub(crate) steps: Vec<Step>,
 }
 
-/// A request while it is traced.
+/// A request while it is traced. Its steps are in a [`runtime::Trace`], which also has those of other nodes.
 pub(crate) struct Trace<'e> {
     runtime: &'e Runtime,
-    clock: &'e TimestampClock,
-    began: Instant,
+    steps: Rc<runtime::Trace>,
     traced: RefCell<Traced>,
 }
 
 impl<'e> Trace<'e> {
     /// The request begins.
-    pub(crate) fn begin(runtime: &'e Runtime, clock: &'e TimestampClock, client: Option<IpAddr>) -> Self {
+    pub(crate) fn begin(runtime: &'e Runtime, clock: &TimestampClock, client: Option<IpAddr>) -> Self {
         let traced = Traced {
             id: clock.time_uuid(),
             client,
@@ -73,7 +73,12 @@ impl<'e> Trace<'e> {
             shard: runtime.shard().0,
             steps: Vec::new(),
         };
-        Trace { runtime, clock, began: runtime.now(), traced: RefCell::new(traced) }
+        Trace { runtime, steps: runtime.tracing().begin(traced.id), traced: RefCell::new(traced) }
+    }
+
+    /// Where the steps are noted.
+    pub(crate) fn steps(&self) -> &Rc<runtime::Trace> {
+        &self.steps
     }
 
     /// What it asks for.
@@ -96,27 +101,23 @@ impl<'e> Trace<'e> {
 
     /// A step is done, or begins.
     pub(crate) fn step(&self, activity: String) {
-        let mut traced = self.traced.borrow_mut();
-        if traced.steps.len() < STEPS_MAX {
-            let (id, elapsed_micros) = (self.clock.time_uuid(), self.elapsed_micros());
-            traced.steps.push(Step { id, activity: cut(activity), elapsed_micros });
-        }
+        self.runtime.tracing().note(&self.steps, activity);
     }
 
-    fn elapsed_micros(&self) -> i32 {
-        i32::try_from((self.runtime.now() - self.began).as_micros()).unwrap_or(i32::MAX)
-    }
-
-    /// The request is answered.
-    pub(crate) fn finish(self) -> Traced {
-        let duration_micros = self.elapsed_micros();
-        Traced { duration_micros, ..self.traced.into_inner() }
+    /// The request is answered. Steps of other nodes may arrive still.
+    pub(crate) fn finish(self) -> (Traced, Rc<runtime::Trace>) {
+        let duration_micros = clamp(self.runtime.tracing().elapsed_micros(&self.steps));
+        (Traced { duration_micros, ..self.traced.into_inner() }, self.steps)
     }
 }
 
+fn clamp(micros: u32) -> i32 {
+    i32::try_from(micros).unwrap_or(i32::MAX)
+}
+
 fn cut(mut text: String) -> String {
-    if text.len() > TEXT_MAX {
-        let end = (0..=TEXT_MAX).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
+    if text.len() > TRACE_TEXT_MAX {
+        let end = (0..=TRACE_TEXT_MAX).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
         text.truncate(end);
         text.push('…');
     }
@@ -125,46 +126,78 @@ fn cut(mut text: String) -> String {
 
 impl Traced {
     fn bytes(&self) -> usize {
-        let steps = self.steps.iter().map(|step| size_of::<Step>() + step.activity.len());
         let parameters = self.parameters.iter().map(|(name, value)| name.len() + value.len() + 2 * size_of::<String>());
-        size_of::<Self>() + steps.sum::<usize>() + parameters.sum::<usize>()
+        size_of::<Self>() + parameters.sum::<usize>()
+    }
+}
+
+/// One request that is kept.
+#[derive(Debug)]
+struct Kept {
+    at: Instant,
+    traced: Traced,
+    /// They may grow still.
+    steps: Rc<runtime::Trace>,
+    /// The bytes that it was counted with.
+    bytes: usize,
+}
+
+impl Kept {
+    /// The request with its steps so far. A step's id follows from the time at which it was noted, so that it is the same in each look.
+    fn shown(&self, uuid: impl Fn(i64, &mut u64) -> [u8; 16]) -> Traced {
+        let mut last = 0;
+        let step = |step: TraceStep| {
+            let id = uuid(step.wall_micros, &mut last);
+            let TraceStep { activity, source, elapsed_micros, .. } = step;
+            Step { id, activity, source, elapsed_micros: clamp(elapsed_micros) }
+        };
+        Traced { steps: self.steps.steps().into_iter().map(step).collect(), ..self.traced.clone() }
     }
 }
 
 /// What a shard keeps of its traced requests: the newest, up to so many bytes and so old.
 #[derive(Debug, Default)]
 pub(crate) struct Traces {
-    kept: VecDeque<(Instant, Traced)>,
+    kept: VecDeque<Kept>,
     bytes: usize,
 }
 
 impl Traces {
-    /// Keeps a request.
-    pub(crate) fn push(&mut self, now: Instant, traced: Traced) {
-        self.bytes += traced.bytes();
-        self.kept.push_back((now, traced));
+    /// Keeps a request. Steps that arrive later are counted ahead, as many as the requests of a ring have.
+    pub(crate) fn push(&mut self, now: Instant, traced: Traced, steps: Rc<runtime::Trace>) {
+        let of_step = |step: &TraceStep| size_of::<TraceStep>() + step.activity.len();
+        let noted = steps.steps();
+        let more = LATE_STEPS.min(TRACE_STEPS_MAX - noted.len()) * LATE_STEP_BYTES;
+        let bytes = traced.bytes() + noted.iter().map(of_step).sum::<usize>() + more;
+        self.bytes += bytes;
+        self.kept.push_back(Kept { at: now, traced, steps, bytes });
         while self.bytes > BYTES_MAX && self.kept.len() > 1 {
             self.pop();
         }
         self.forget(now);
     }
 
-    /// The requests that are kept, or the one with this id.
-    pub(crate) fn find(&mut self, now: Instant, id: Option<&[u8]>) -> Vec<Traced> {
+    /// The requests that are kept, or the one with this id. `uuid` makes a step's id of its time, later than the one before.
+    pub(crate) fn find(
+        &mut self,
+        now: Instant,
+        id: Option<&[u8]>,
+        uuid: impl Fn(i64, &mut u64) -> [u8; 16],
+    ) -> Vec<Traced> {
         self.forget(now);
-        let wanted = |(_, traced): &&(Instant, Traced)| id.is_none_or(|id| traced.id == *id);
-        self.kept.iter().filter(wanted).map(|(_, traced)| traced.clone()).collect()
+        let wanted = |kept: &&Kept| id.is_none_or(|id| kept.traced.id == *id);
+        self.kept.iter().filter(wanted).map(|kept| kept.shown(&uuid)).collect()
     }
 
     fn forget(&mut self, now: Instant) {
-        while self.kept.front().is_some_and(|(at, _)| now - *at > KEPT) {
+        while self.kept.front().is_some_and(|kept| now - kept.at > KEPT) {
             self.pop();
         }
     }
 
     fn pop(&mut self) {
-        if let Some((_, traced)) = self.kept.pop_front() {
-            self.bytes -= traced.bytes();
+        if let Some(kept) = self.kept.pop_front() {
+            self.bytes -= kept.bytes;
         }
     }
 }
@@ -174,16 +207,15 @@ mod tests {
     use super::*;
 
     fn traced(id: u8, length: usize) -> Traced {
-        let step = Step { id: [0; 16], activity: "x".repeat(length), elapsed_micros: 0 };
         Traced {
             id: [id; 16],
             client: None,
             request: "",
-            parameters: BTreeMap::new(),
+            parameters: BTreeMap::from([("query".to_owned(), "x".repeat(length))]),
             started_at: 0,
             duration_micros: 0,
             shard: 0,
-            steps: vec![step],
+            steps: Vec::new(),
         }
     }
 
@@ -192,15 +224,19 @@ mod tests {
         let mut traces = Traces::default();
         let start = Instant::from_nanos(1);
         for id in 0..8 {
-            traces.push(start + Duration::from_secs(u64::from(id)), traced(id, BYTES_MAX / 4));
+            let now = start + Duration::from_secs(u64::from(id));
+            let steps = Rc::new(runtime::Trace::begin([id; 16], Duration::ZERO));
+            traces.push(now, traced(id, BYTES_MAX / 4), steps);
         }
-        let ids =
-            |traces: &mut Traces, now| traces.find(now, None).iter().map(|traced| traced.id[0]).collect::<Vec<_>>();
-        assert_eq!(ids(&mut traces, start), [5, 6, 7]);
-        assert_eq!(traces.find(start, Some(&[6; 16])).len(), 1);
-        assert_eq!(traces.find(start, Some(&[4; 16])).len(), 0);
-        assert_eq!(ids(&mut traces, start + KEPT + Duration::from_secs(6)), [6, 7]);
-        assert_eq!(ids(&mut traces, start + KEPT * 2), [0; 0]);
+        let find = |traces: &mut Traces, now, id| -> Vec<u8> {
+            let found = traces.find(now, id, |_, _| panic!("there are no steps"));
+            found.iter().map(|traced| traced.id[0]).collect()
+        };
+        assert_eq!(find(&mut traces, start, None), [5, 6, 7]);
+        assert_eq!(find(&mut traces, start, Some(&[6; 16])), [6]);
+        assert_eq!(find(&mut traces, start, Some(&[4; 16])), [0; 0]);
+        assert_eq!(find(&mut traces, start + KEPT + Duration::from_secs(6), None), [6, 7]);
+        assert_eq!(find(&mut traces, start + KEPT * 2, None), [0; 0]);
         assert_eq!(traces.bytes, 0);
     }
 }

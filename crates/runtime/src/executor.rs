@@ -7,5 +7,5 @@ mod waker;
 
 pub(crate) use scheduler::Scheduler;
 pub(crate) use stall::{Polled, StallDetector, Stalls};
-pub(crate) use task::Task;
 pub use task::TaskHandle;
+pub(crate) use task::{Task, with_trace};

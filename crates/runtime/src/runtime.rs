@@ -8,7 +8,10 @@ use std::rc::Rc;
 use std::task::Poll;
 use std::time::Duration;
 
+use stdx::{Trace, TraceStep};
+
 use crate::core::Core;
+use crate::executor::with_trace;
 use crate::reactor::{InFlight, NamespaceCall, NamespaceReply, Operation};
 use crate::signal::{self, Signal};
 use crate::{
@@ -49,6 +52,63 @@ pub struct Runtime {
     core: Rc<Core>,
 }
 
+/// Traces of requests. One is the *present* one while a request is polled that is traced, and a task of the query group that is spawned meanwhile
+/// has the same: so the code between a request and what it waits for passes nothing on, and what is not traced pays for one look at a spawn.
+#[derive(Clone, Copy)]
+pub struct Tracing<'r> {
+    core: &'r Rc<Core>,
+}
+
+impl Tracing<'_> {
+    /// A trace that begins now.
+    pub fn begin(self, id: [u8; 16]) -> Rc<Trace> {
+        Rc::new(Trace::begin(id, self.now()))
+    }
+
+    /// Does `work` with the trace as the present one.
+    pub async fn under<F: Future>(self, trace: Rc<Trace>, work: F) -> F::Output {
+        with_trace(self.core.scheduler.clone(), trace, work).await
+    }
+
+    /// The trace of the request that is being worked on.
+    #[inline]
+    pub fn present(self) -> Option<Rc<Trace>> {
+        self.core.scheduler.trace()
+    }
+
+    /// Notes a step of the request that is being worked on, if it is traced.
+    #[inline]
+    pub fn step(self, activity: impl FnOnce() -> String) {
+        if let Some(trace) = self.present() {
+            self.note(&trace, activity());
+        }
+    }
+
+    /// Notes a step of this node.
+    pub fn note(self, trace: &Trace, activity: String) {
+        self.push(trace, None, self.elapsed_micros(trace), activity);
+    }
+
+    /// Notes a step of another node, which says when it was on its own clock.
+    pub fn note_of(self, trace: &Trace, source: SocketAddr, elapsed_micros: u32, activity: String) {
+        self.push(trace, Some(source), elapsed_micros, activity);
+    }
+
+    /// Microseconds since a trace has begun.
+    pub fn elapsed_micros(self, trace: &Trace) -> u32 {
+        trace.elapsed_micros(self.now())
+    }
+
+    fn push(self, trace: &Trace, source: Option<SocketAddr>, elapsed_micros: u32, activity: String) {
+        let wall_micros = self.core.clock.wall_clock_micros();
+        trace.push(TraceStep { activity, source, wall_micros, elapsed_micros });
+    }
+
+    fn now(self) -> Duration {
+        Duration::from_nanos(self.core.clock.now().as_nanos())
+    }
+}
+
 /// The most that [`Runtime::read_file`] reads.
 pub const READ_FILE_BYTES_MAX: u64 = 64 << 20;
 
@@ -83,6 +143,12 @@ impl Runtime {
     #[track_caller]
     pub fn spawn<F: Future + 'static>(&self, group: Group, future: F) -> TaskHandle<F::Output> {
         TaskHandle::spawn(&self.core.scheduler, group, future)
+    }
+
+    /// The traces of requests, and whose is the present one.
+    #[inline]
+    pub fn tracing(&self) -> Tracing<'_> {
+        Tracing { core: &self.core }
     }
 
     /// Has this shard look for something to do without a rest from now on, and never sleep: for a generator of load, which nobody is to pay for waking.

@@ -10,6 +10,7 @@ pub mod prefetch;
 pub mod procfs;
 pub mod reader;
 pub mod spsc;
+pub mod trace;
 pub mod uuid;
 pub mod varint;
 
@@ -17,4 +18,5 @@ pub use aligned_buf::AlignedBuf;
 pub use log_histogram::{LogHistogram, upper_bounds};
 pub use prefetch::prefetch;
 pub use reader::{ReadError, Reader};
+pub use trace::{TRACE_STEPS_MAX, TRACE_TEXT_MAX, Trace, TraceStep};
 pub use uuid::{parse_uuid, write_uuid};

@@ -12,6 +12,10 @@ use cql_protocol::{FrameHeader, HEADER_LENGTH, Opcode, Response, Version};
 /// A schema change of a cold server on a busy machine takes some seconds.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(60);
 
+/// Where a frame's flags lie, and the one that asks for a trace.
+const FLAGS_AT: usize = 1;
+const TRACING: u8 = 0x02;
+
 /// What an error says when the server ended the connection.
 pub const CLOSED: &str = "the server closed the connection";
 
@@ -23,6 +27,10 @@ pub struct Client {
     segments: Vec<u8>,
     /// Bytes of frames that have come but are not given out.
     frames: Vec<u8>,
+    /// Requests ask to be traced.
+    pub is_traced: bool,
+    /// The id under which the last request was traced.
+    pub trace: Option<[u8; 16]>,
 }
 
 /// A response as it came.
@@ -43,7 +51,8 @@ impl Client {
     pub fn connect(address: &str, version: Version) -> Result<Client, String> {
         let stream = open(address).map_err(|error| format!("cannot connect to {address}: {error}"))?;
         // The answer to STARTUP comes as in version 4; segments begin after it.
-        let mut client = Client { stream, version: Version::V4, segments: Vec::new(), frames: Vec::new() };
+        let (segments, frames, version_at_first) = (Vec::new(), Vec::new(), Version::V4);
+        let mut client = Client { stream, version: version_at_first, segments, frames, is_traced: false, trace: None };
         let mut buffer = Vec::new();
         let startup = Startup::of(&[("CQL_VERSION", "3.0.0")], &mut buffer);
         let mut frame = Vec::new();
@@ -60,12 +69,19 @@ impl Client {
     pub fn ask(&mut self, request: &Request<'_>) -> Result<Reply, String> {
         let mut frame = Vec::new();
         request.encode_frame(self.version, 1, &mut frame);
+        if self.is_traced {
+            frame[FLAGS_AT] |= TRACING;
+        }
         if self.version == Version::V5 {
             let mut segments = Vec::new();
             segment::encode_frames(&frame, Codec::Plain, &mut segments);
             frame = segments;
         }
-        self.exchange(&frame).map_err(|error| format!("no answer: {error}"))
+        let reply = self.exchange(&frame).map_err(|error| format!("no answer: {error}"))?;
+        if self.is_traced {
+            self.trace = reply.response()?.0.tracing_id;
+        }
+        Ok(reply)
     }
 
     fn exchange(&mut self, bytes: &[u8]) -> io::Result<Reply> {

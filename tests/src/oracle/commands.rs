@@ -12,11 +12,11 @@ use crate::{Builder, Random};
 /// Under which Helenus is replayed: reactor and shard count.
 const SUBJECTS: [(&str, u16); 2] = [("uring", 1), ("epoll", 2)];
 /// The version that is the oracle; the jars are pinned to it.
-const VERSION: &str = "Cassandra 5.0.6";
+pub(super) const VERSION: &str = "Cassandra 5.0.6";
 
 /// What a run over scripts came to.
 #[derive(Default)]
-struct Tally {
+pub(super) struct Tally {
     statements: usize,
     deviations: usize,
     pending: BTreeMap<String, usize>,
@@ -157,14 +157,7 @@ pub fn deviate(name: &str, words: &str, paths: &[&str]) -> Result<bool, String> 
     for script in &mut scripts {
         let before = script.clone();
         let answers = session.run(script)?;
-        for (block, given) in script.blocks.iter_mut().zip(answers).filter(|(block, _)| !block.is_comment()) {
-            let is_meant = block.answer.iter().any(|line| line.contains(words)) && block.answer_of_helenus.is_none();
-            if is_meant && !verdict::is_same(&block.answer, &given) {
-                block.set_pending(None);
-                block.set_deviation(name);
-                block.answer_of_helenus = Some(given);
-            }
-        }
+        note_deviations(script, answers, name, words);
         if *script != before {
             println!("rewrote {}", script.name());
             script.write()?;
@@ -182,13 +175,7 @@ fn rewrite_marks(paths: &[&str], choose: impl Fn(bool, Option<&str>) -> Option<S
     for script in &mut scripts {
         let before = script.clone();
         let answers = session.run(script)?;
-        for (block, given) in script.blocks.iter_mut().zip(answers).filter(|(block, _)| !block.is_comment()) {
-            let pending = block.directive("pending").map(String::from);
-            block.set_pending(None);
-            let is_right = verdict::of_helenus(block, &given, &deviations) == Verdict::Right;
-            let chosen = choose(is_right, pending.as_deref());
-            block.set_pending(chosen.as_deref());
-        }
+        remark(script, &answers, &deviations, &choose);
         if *script != before {
             println!("rewrote {}", script.name());
             script.write()?;
@@ -198,7 +185,7 @@ fn rewrite_marks(paths: &[&str], choose: impl Fn(bool, Option<&str>) -> Option<S
 }
 
 /// Runs the scripts one after the other, judges each answer and prints what is wrong.
-fn run_all(
+pub(super) fn run_all(
     scripts: &[Script],
     mut ask: impl FnMut(&Script) -> Result<Vec<Vec<String>>, String>,
     judge: impl Fn(&Script, usize, &[String]) -> Verdict,
@@ -229,7 +216,7 @@ fn run_all(
 
 impl Tally {
     /// Prints the sums; whether nothing was wrong. The last line is what the runner of the phases counts.
-    fn report(&self, subject: &str) -> bool {
+    pub(super) fn report(&self, subject: &str) -> bool {
         let pending: usize = self.pending.values().sum();
         println!(
             "{subject}: {} statements, of which {} deviate as COMPAT.md says and {pending} are pending",
@@ -251,7 +238,7 @@ fn recorded_by(peers: &[Peer]) -> String {
 }
 
 /// So many of a hundred scripts, at least one.
-fn sample(mut scripts: Vec<Script>, seed: u64, percent: u64) -> Vec<Script> {
+pub(super) fn sample(mut scripts: Vec<Script>, seed: u64, percent: u64) -> Vec<Script> {
     let mut random = Random::new(seed);
     let all = scripts.len();
     let wanted = (all * usize::try_from(percent).expect("a percentage")).div_ceil(100).max(1);
@@ -260,6 +247,34 @@ fn sample(mut scripts: Vec<Script>, seed: u64, percent: u64) -> Vec<Script> {
     }
     scripts.sort_by(|a, b| a.path.cmp(&b.path));
     scripts
+}
+
+/// Gives each statement that Helenus was asked the mark that `choose` makes of whether it is right and of the mark that it has.
+pub(super) fn remark(
+    script: &mut Script,
+    answers: &[Vec<String>],
+    deviations: &Deviations,
+    choose: impl Fn(bool, Option<&str>) -> Option<String>,
+) {
+    for (block, given) in script.blocks.iter_mut().zip(answers).filter(|(block, _)| !block.is_comment()) {
+        let pending = block.directive("pending").map(String::from);
+        block.set_pending(None);
+        let is_right = verdict::of_helenus(block, given, deviations) == Verdict::Right;
+        let chosen = choose(is_right, pending.as_deref());
+        block.set_pending(chosen.as_deref());
+    }
+}
+
+/// Notes Helenus's answer to each statement whose recorded answer has `words` in it and that Helenus answers otherwise.
+pub(super) fn note_deviations(script: &mut Script, answers: Vec<Vec<String>>, name: &str, words: &str) {
+    for (block, given) in script.blocks.iter_mut().zip(answers).filter(|(block, _)| !block.is_comment()) {
+        let is_meant = block.answer.iter().any(|line| line.contains(words)) && block.answer_of_helenus.is_none();
+        if is_meant && !verdict::is_same(&block.answer, &given) {
+            block.set_pending(None);
+            block.set_deviation(name);
+            block.answer_of_helenus = Some(given);
+        }
+    }
 }
 
 /// Lets each server work on a thread of its own.

@@ -7,9 +7,9 @@ use cql_protocol::{
 
 use crate::oracle::client::{Client, Reply};
 use crate::oracle::script::{Block, Given, Statement};
-use crate::oracle::session::Session;
+use crate::oracle::session::{Names, Session};
 use crate::oracle::show::{self, Mask};
-use crate::oracle::value;
+use crate::oracle::{traced, value};
 
 /// More pages than any script needs: a server that always has another one does not hold the run.
 const PAGES_MAX: usize = 1000;
@@ -21,30 +21,45 @@ struct Settings<'a> {
     keyspace: Option<&'a str>,
     batch: Option<BatchKind>,
     prepare_only: bool,
+    is_traced: bool,
     mask: Mask<'a>,
 }
 
 /// Runs a block; the lines of its answer.
 pub fn run(session: &mut Session, block: &Block) -> Result<Vec<String>, String> {
     let settings = Settings::of(block)?;
+    let names = session.names.clone();
     let client = session.client(settings.version)?;
-    let statements = block.statements();
+    client.is_traced = settings.is_traced;
+    let answered = answer(client, block, &settings, &names);
+    client.is_traced = false;
+    let mut lines: Vec<String> = answered?.iter().map(|line| names.shown(line)).collect();
+    if settings.is_traced {
+        let wanted = block.answer.last().map(String::as_str);
+        lines.push(traced::nodes(client, &names, wanted)?);
+    }
+    Ok(lines)
+}
+
+fn answer(client: &mut Client, block: &Block, settings: &Settings<'_>, names: &Names) -> Result<Vec<String>, String> {
+    let mut statements = block.statements();
+    statements.iter_mut().for_each(|statement| statement.text = names.sent(&statement.text));
     if let Some(kind) = settings.batch {
-        return run_batch(client, kind, &settings, &statements);
+        return run_batch(client, kind, settings, &statements);
     }
     let [statement] = &statements[..] else { return Err("more than one statement outside of a batch".into()) };
     match statement.given {
-        _ if settings.prepare_only => match prepare(client, &statement.text, &settings)? {
+        _ if settings.prepare_only => match prepare(client, &statement.text, settings)? {
             Ok(prepared) => Ok(show::prepared(&prepared, show::Columns::Shown)),
             Err(refused) => Ok(refused),
         },
-        None => pages(&settings, |params| query(client, &statement.text, params)),
+        None => pages(settings, |params| query(client, &statement.text, params)),
         Some(Given::Typed(values)) => {
             let values = value::typed(values)?;
             let settings = settings.with_values(&values);
             pages(&settings, |params| query(client, &statement.text, params))
         }
-        Some(Given::Bound(values)) => run_prepared(client, &statement.text, values, &settings),
+        Some(Given::Bound(values)) => run_prepared(client, &statement.text, values, settings),
     }
 }
 
@@ -56,6 +71,7 @@ impl<'a> Settings<'a> {
             keyspace: None,
             batch: None,
             prepare_only: false,
+            is_traced: false,
             mask: Mask::default(),
         };
         for (name, value) in block.directives() {
@@ -70,8 +86,10 @@ impl<'a> Settings<'a> {
                 "version" => settings.version = Some(version(value)?),
                 "batch" => settings.batch = Some(batch_kind(value)?),
                 "prepare" => settings.prepare_only = true,
+                "trace" => settings.is_traced = true,
                 "mask" => settings.mask = Mask::of(value),
-                "bind" | "values" | "pending" | "deviation" => {}
+                // Those of rings are done before.
+                "bind" | "values" | "pending" | "deviation" | "down" | "at" | "paused" => {}
                 other => return Err(format!("there is no directive {other}")),
             }
         }

@@ -12,6 +12,10 @@ const ANSWER_OF_DEFAULTS: &str = ">>";
 const ANSWER_OF_HELENUS: &str = "<";
 const RECORDED: &str = "-- recorded: ";
 
+/// Where the scripts of one node lie, and those of rings.
+pub const FOLDER: &str = "tests/oracle";
+pub const RING_FOLDER: &str = "tests/oracle-ring";
+
 /// A script.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Script {
@@ -45,7 +49,7 @@ impl Script {
         Script::parse(path, &text).map_err(|message| format!("{}: {message}", path.display()))
     }
 
-    fn parse(path: &Path, text: &str) -> Result<Script, String> {
+    pub(super) fn parse(path: &Path, text: &str) -> Result<Script, String> {
         let mut pieces = text.split("\n\n").map(|piece| piece.trim_matches('\n')).filter(|piece| !piece.is_empty());
         let mut about: Vec<String> = pieces.next().unwrap_or_default().lines().map(String::from).collect();
         if about.is_empty() || about.iter().any(|line| !line.starts_with("-- ")) {
@@ -80,8 +84,9 @@ impl Script {
 
     /// Topic and name, as messages call it.
     pub fn name(&self) -> String {
-        let folder = super::root().join("tests/oracle");
-        self.path.strip_prefix(folder).unwrap_or(&self.path).display().to_string()
+        let folders = [FOLDER, RING_FOLDER].map(|folder| super::root().join(folder));
+        let short = folders.iter().find_map(|folder| self.path.strip_prefix(folder).ok());
+        short.unwrap_or(&self.path).display().to_string()
     }
 }
 
@@ -205,9 +210,14 @@ pub enum Given<'a> {
     Typed(&'a str),
 }
 
-/// The scripts below the paths, or all.
+/// The scripts of one node below the paths, or all.
 pub fn find(paths: &[&str]) -> Result<Vec<Script>, String> {
-    let folder = super::root().join("tests/oracle");
+    find_in(FOLDER, paths)
+}
+
+/// The scripts in a folder of the repository below the paths, or all.
+pub fn find_in(folder: &str, paths: &[&str]) -> Result<Vec<Script>, String> {
+    let folder = super::root().join(folder);
     let mut files = Vec::new();
     if paths.is_empty() {
         walk(&folder, &mut files)?;

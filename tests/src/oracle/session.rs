@@ -6,7 +6,7 @@ use cql_protocol::{Consistency, Query, QueryParams, Request, Response, ResultBod
 
 use crate::oracle::client::{CLOSED, Client, Reply};
 use crate::oracle::request;
-use crate::oracle::script::Script;
+use crate::oracle::script::{Block, Script};
 
 /// The keyspace that a script finds in use.
 const KEYSPACE: &str = "ks";
@@ -19,12 +19,53 @@ pub struct Session {
     /// In use on each connection.
     keyspace: String,
     clients: BTreeMap<Version, Client>,
+    /// How answers name the nodes.
+    pub names: Names,
+}
+
+/// The names of a ring's nodes in place of their addresses, which differ from run to run.
+#[derive(Clone, Debug, Default)]
+pub struct Names(Vec<(String, String)>);
+
+impl Names {
+    /// `node1`, `node2` and so on, by the nodes' addresses.
+    pub fn of(addresses: &[String]) -> Names {
+        Names(addresses.iter().zip(1..).map(|(address, number)| (address.clone(), format!("node{number}"))).collect())
+    }
+
+    /// A statement as it is sent: a node's address for its name in quotes.
+    pub fn sent(&self, text: &str) -> String {
+        self.0
+            .iter()
+            .fold(text.to_string(), |text, (address, name)| text.replace(&format!("'{name}'"), &format!("'{address}'")))
+    }
+
+    /// A line as it is shown: a node's name for its address, and for its address with a port.
+    pub fn shown(&self, line: &str) -> String {
+        let mut line = line.to_string();
+        for (address, name) in &self.0 {
+            let mut pieces = line.split(address.as_str());
+            let mut shown = pieces.next().unwrap_or_default().to_string();
+            for piece in pieces {
+                shown.push_str(name);
+                let without = piece.strip_prefix(':').map(|rest| rest.trim_start_matches(|c: char| c.is_ascii_digit()));
+                shown.push_str(without.unwrap_or(piece));
+            }
+            line = shown;
+        }
+        line
+    }
 }
 
 impl Session {
     /// No connection yet.
     pub fn new(address: &str) -> Session {
-        Session { address: address.into(), keyspace: KEYSPACE.into(), clients: BTreeMap::new() }
+        Session {
+            address: address.into(),
+            keyspace: KEYSPACE.into(),
+            clients: BTreeMap::new(),
+            names: Names::default(),
+        }
     }
 
     /// With that keyspace in use on each connection, which is there already.
@@ -37,17 +78,20 @@ impl Session {
         self.begin()?;
         let mut answers = Vec::with_capacity(script.blocks.len());
         for block in &script.blocks {
-            let mut answer = if block.is_comment() { Ok(Vec::new()) } else { request::run(self, block) };
-            if answer.as_ref().is_err_and(|message| message.contains(CLOSED)) {
-                // That is an answer too. The next block has a new connection.
-                self.clients.clear();
-                answer = Ok(vec!["the connection was closed".into()]);
-            }
-            let answer =
-                answer.map_err(|message| format!("{}: {message}\nafter:\n{}", script.name(), block.head.join("\n")))?;
-            answers.push(answer);
+            answers.push(self.run_one(script, block)?);
         }
         Ok(answers)
+    }
+
+    /// Runs one block of the script; no lines for a comment.
+    pub fn run_one(&mut self, script: &Script, block: &Block) -> Result<Vec<String>, String> {
+        let mut answer = if block.is_comment() { Ok(Vec::new()) } else { request::run(self, block) };
+        if answer.as_ref().is_err_and(|message| message.contains(CLOSED)) {
+            // That is an answer too. The next block has a new connection.
+            self.clients.clear();
+            answer = Ok(vec!["the connection was closed".into()]);
+        }
+        answer.map_err(|message| format!("{}: {message}\nafter:\n{}", script.name(), block.head.join("\n")))
     }
 
     /// A client in that version, which uses the script's keyspace.
@@ -112,11 +156,24 @@ fn drop_keyspace(client: &mut Client, keyspace: &str) -> Result<(), String> {
     must(client, &text).or_else(|_| must(client, &text)).map(drop)
 }
 
-fn must(client: &mut Client, text: &str) -> Result<Reply, String> {
+pub(super) fn must(client: &mut Client, text: &str) -> Result<Reply, String> {
     let query = Query { text, params: QueryParams::new(Consistency::One) };
     let reply = client.ask(&Request::Query(query))?;
     match reply.response()?.1 {
         Response::Error(error) => Err(format!("{text}: {error}")),
         _ => Ok(reply),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nodes_are_shown_by_name() {
+        let names = Names::of(&["127.9.8.1".into(), "127.9.8.2".into()]);
+        assert_eq!(names.shown("TIMEOUT from /127.9.8.2:7000, '127.9.8.1'."), "TIMEOUT from /node2, 'node1'.");
+        assert_eq!(names.sent("peer = 'node2' AND node1"), "peer = '127.9.8.2' AND node1");
+        assert_eq!(Names::default().shown("127.9.8.2:7000"), "127.9.8.2:7000");
     }
 }

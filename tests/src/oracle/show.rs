@@ -1,7 +1,7 @@
 //! Answers as text: all that a client can see of them, and nothing that differs from run to run.
 
 use cql_protocol::response::{DecodedSpec, ErrorKind, Rows, SchemaTarget};
-use cql_protocol::{ErrorBody, Prepared, Response, ResultBody};
+use cql_protocol::{ErrorBody, Failures, Prepared, Response, ResultBody};
 use cql_types::CqlType;
 
 use crate::oracle::client::Reply;
@@ -81,7 +81,7 @@ fn error(body: &ErrorBody) -> String {
         | ErrorKind::ReadTimeout { .. }
         | ErrorKind::ReadFailure { .. }
         | ErrorKind::WriteFailure { .. }
-        | ErrorKind::CasWriteUnknown { .. } => format!(" {:?}", body.kind),
+        | ErrorKind::CasWriteUnknown { .. } => format!(" {:?}", ordered(body.kind.clone())),
         _ => String::new(),
     };
     // A failed read names where the server listens.
@@ -90,6 +90,16 @@ fn error(body: &ErrorBody) -> String {
             (message, rest.trim_start_matches(|character: char| character.is_ascii_digit()))
         });
     format!("error {:?}: {message}{rest}{more}", body.code())
+}
+
+/// The same with refusals in the order of their nodes: they come in the order of a hash table.
+fn ordered(mut kind: ErrorKind) -> ErrorKind {
+    if let ErrorKind::ReadFailure { failures: Failures::Reasons(reasons), .. }
+    | ErrorKind::WriteFailure { failures: Failures::Reasons(reasons), .. } = &mut kind
+    {
+        reasons.sort_unstable();
+    }
+    kind
 }
 
 fn rows(rows: &Rows<'_>, mask: &Mask<'_>) -> Vec<String> {

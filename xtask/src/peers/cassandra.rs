@@ -4,6 +4,8 @@
 //! memtables, BTI sstables) and nothing of the shortcuts that make its start fast, for they also make it slower or forgetful. The
 //! oracle asks what it answers, not how fast, and takes those shortcuts: a small heap, and schema changes that are not synced.
 
+mod ring;
+
 use std::net::TcpStream;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -13,6 +15,8 @@ use std::time::{Duration, Instant};
 use crate::peers::jars;
 use crate::tools::{JAVA, MAVEN};
 use crate::workspace;
+
+pub use ring::{CassandraRing, topologies};
 
 const LOGBACK: &str = r#"<configuration>
   <appender name="OUT" class="ch.qos.logback.core.ConsoleAppender">
@@ -48,7 +52,7 @@ const FOR_ANSWERS: [&str; 6] = [
 /// How the log is synced if nobody says otherwise.
 const PERIODIC: &str = "commitlog_sync: periodic\ncommitlog_sync_period: 10s\n";
 
-const START_TIME_MAX: Duration = Duration::from_secs(90);
+const START_TIME_MAX: Duration = Duration::from_secs(300);
 
 /// What a server is for, which decides how it is configured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,17 +93,23 @@ impl Purpose {
 
     /// A hash of all that is configured but the ports: the FNV-1a of its text.
     pub fn hash(self) -> String {
-        let text = [&JVM[..], self.jvm(), &[&configuration(self, 0)]].concat().join("\n");
-        let hash = text
-            .bytes()
-            .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3));
-        format!("{hash:016x}")
+        hash(&[&JVM[..], self.jvm(), &[&configuration(self, 0)]].concat().join("\n"))
     }
+}
+
+/// The FNV-1a of a text.
+fn hash(text: &str) -> String {
+    let hash = text
+        .bytes()
+        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3));
+    format!("{hash:016x}")
 }
 
 /// A running server; dropped, it is ended.
 pub struct Cassandra {
     child: Child,
+    /// The address that it listens at.
+    address: String,
     /// Where it listens for CQL.
     pub port: u16,
     /// Where its configuration and its data lie.
@@ -126,13 +136,18 @@ impl Cassandra {
             return Err(format!("something listens on port {port} already: a Cassandra that was left behind?"));
         }
         let folder = workspace::scratch(name)?;
+        let command = command(purpose, &folder, port, pinned, &By::default())?;
+        Cassandra::run(command, folder, "127.0.0.1", port)
+    }
+
+    /// Starts the command, whose configuration is in the folder.
+    fn run(mut command: Command, folder: PathBuf, address: &str, port: u16) -> Result<Cassandra, String> {
         let log_path = folder.join("log.txt");
         let log = std::fs::File::create(&log_path).map_err(|error| format!("cannot write Cassandra's log: {error}"))?;
         let errors = log.try_clone().map_err(|error| format!("cannot write Cassandra's log: {error}"))?;
-        let mut command = command(purpose, &folder, port, pinned, &By::default())?;
         command.stdin(Stdio::null()).stdout(log).stderr(errors);
         let child = command.spawn().map_err(|error| format!("cannot start java: {error}"))?;
-        Ok(Cassandra { child, port, folder, log: log_path })
+        Ok(Cassandra { child, address: address.to_owned(), port, folder, log: log_path })
     }
 
     /// The server's process.
@@ -144,7 +159,7 @@ impl Cassandra {
     pub fn wait_until_it_listens(&mut self) -> Result<(), String> {
         let deadline = Instant::now() + START_TIME_MAX;
         while Instant::now() < deadline {
-            if TcpStream::connect(("127.0.0.1", self.port)).is_ok() {
+            if TcpStream::connect((self.address.as_str(), self.port)).is_ok() {
                 return Ok(());
             }
             if let Ok(Some(status)) = self.child.try_wait() {

@@ -1,5 +1,6 @@
 //! The plan of one request for one token, and the check that enough replicas are alive for it.
 
+use std::ops::Bound;
 use std::rc::Rc;
 
 use runtime::ShardId;
@@ -9,8 +10,8 @@ use super::nodes::Nodes;
 use super::replication::Replication;
 
 /// Too few replicas are alive for the consistency level; nothing was done.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("Cannot achieve consistency level {level}")]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("Cannot achieve consistency level {level}{}", in_datacenter(datacenter.as_deref()))]
 pub struct Unavailable {
     /// The level asked for.
     pub level: ConsistencyLevel,
@@ -18,6 +19,12 @@ pub struct Unavailable {
     pub required: u32,
     /// Replicas alive that could give one.
     pub alive: u32,
+    /// The datacenter that these are counted in, where the level needs answers of each.
+    pub datacenter: Option<Box<str>>,
+}
+
+fn in_datacenter(name: Option<&str>) -> String {
+    name.map_or_else(String::new, |name| format!(" in DC {name}"))
 }
 
 impl Unavailable {
@@ -115,6 +122,39 @@ pub(crate) fn check_all(replication: &Replication, level: ConsistencyLevel) -> R
     Ok(needs.total())
 }
 
+/// Checks the ranges of the ring that have tokens between two bounds.
+pub(crate) fn check_range(
+    replication: &Replication,
+    level: ConsistencyLevel,
+    range: (Bound<Token>, Bound<Token>),
+) -> Result<u32, Unavailable> {
+    let (nodes, needs) = (replication.nodes(), replication.required(level));
+    let mut before = None;
+    for to in nodes.ring().owners().iter().map(|&(token, _)| Some(token)).chain([None]) {
+        if has_tokens(before, to, range) {
+            // From the last token to the end of the tokens is the first node's range.
+            check(replication.replicas(to.unwrap_or(Token::MIN)), nodes, needs, level)?;
+        }
+        before = to;
+    }
+    Ok(needs.total())
+}
+
+/// True if some tokens after `before`, up to and with `to`, are between the bounds.
+fn has_tokens(before: Option<Token>, to: Option<Token>, (start, end): (Bound<Token>, Bound<Token>)) -> bool {
+    let begins_by = to.is_none_or(|to| match start {
+        Bound::Unbounded => true,
+        Bound::Included(start) => start <= to,
+        Bound::Excluded(start) => start < to,
+    });
+    let ends_after = before.is_none_or(|before| match end {
+        Bound::Unbounded => true,
+        Bound::Included(end) => end > before,
+        Bound::Excluded(end) => end.0 > before.0.saturating_add(1),
+    });
+    begins_by && ends_after
+}
+
 /// Gives the number of answers needed, or says that there cannot be as many.
 #[inline]
 fn check(
@@ -128,7 +168,8 @@ fn check(
         |datacenter: &str| alive().filter(|&&replica| nodes.ring().node(replica).datacenter == datacenter).count();
     let verdict = |needed: u32, alive: usize| {
         let alive = u32::try_from(alive).unwrap_or(u32::MAX);
-        if alive < needed { Err(Unavailable { level, required: needed, alive }) } else { Ok(needed) }
+        let unavailable = Unavailable { level, required: needed, alive, datacenter: None };
+        if alive < needed { Err(unavailable) } else { Ok(needed) }
     };
     match required {
         Required::Total(needed) => verdict(*needed, alive().count()),
@@ -141,7 +182,8 @@ fn check(
         }
         Required::PerDatacenter(quotas) => {
             for (datacenter, needed) in quotas {
-                verdict(*needed, count_in(datacenter))?;
+                verdict(*needed, count_in(datacenter))
+                    .map_err(|refused| Unavailable { datacenter: Some(datacenter.as_str().into()), ..refused })?;
             }
             Ok(required.total())
         }
@@ -188,7 +230,7 @@ mod tests {
         assert!(plan(&three, Sharder::new(1), Token(5), ConsistencyLevel::One).is_ok());
         assert_eq!(
             plan(&three, Sharder::new(1), Token(5), ConsistencyLevel::Quorum).unwrap_err(),
-            Unavailable { level: ConsistencyLevel::Quorum, required: 2, alive: 1 }
+            Unavailable { level: ConsistencyLevel::Quorum, required: 2, alive: 1, datacenter: None }
         );
         assert!(check_all(&three, ConsistencyLevel::All).is_err());
     }
@@ -200,9 +242,23 @@ mod tests {
         assert!(plan(&one, Sharder::new(1), Token(0), ConsistencyLevel::One).is_ok());
         assert_eq!(
             plan(&one, Sharder::new(1), Token(1_000), ConsistencyLevel::One).unwrap_err(),
-            Unavailable { level: ConsistencyLevel::One, required: 1, alive: 0 }
+            Unavailable { level: ConsistencyLevel::One, required: 1, alive: 0, datacenter: None }
         );
         assert!(check_all(&one, ConsistencyLevel::One).is_err());
+    }
+
+    #[test]
+    fn a_scan_needs_the_nodes_of_the_ranges_that_it_reads() {
+        // The second node, whose range is up to 1000, does not answer.
+        let nodes = alone(2);
+        let one = Replication::new(Rc::clone(&nodes), &simple(1));
+        let is_answered = |start, end| check_range(&one, ConsistencyLevel::One, (start, end)).is_ok();
+        let (included, excluded) = (|token| Bound::Included(Token(token)), |token| Bound::Excluded(Token(token)));
+        assert!(is_answered(Bound::Unbounded, included(0)) && !is_answered(Bound::Unbounded, included(1)));
+        assert!(is_answered(Bound::Unbounded, excluded(1)) && !is_answered(Bound::Unbounded, excluded(2)));
+        assert!(is_answered(excluded(1_000), Bound::Unbounded) && !is_answered(included(1_000), Bound::Unbounded));
+        assert!(!is_answered(included(5), included(6)) && !is_answered(Bound::Unbounded, Bound::Unbounded));
+        assert!(is_answered(included(2_000), included(3_000)));
     }
 
     #[test]
@@ -212,5 +268,16 @@ mod tests {
         let replication = Replication::new(Rc::clone(&nodes), &strategy);
         let refused = plan(&replication, Sharder::new(1), Token(0), ConsistencyLevel::LocalQuorum).unwrap_err();
         assert_eq!(refused.alive, 0);
+        assert_eq!(refused.to_string(), "Cannot achieve consistency level LOCAL_QUORUM");
+    }
+
+    #[test]
+    fn a_level_of_each_datacenter_names_the_one_that_lacks_replicas() {
+        let nodes = alone(1);
+        let datacenters = BTreeMap::from([("datacenter1".into(), 1), ("elsewhere".into(), 3)]);
+        let replication = Replication::new(Rc::clone(&nodes), &ReplicationStrategy::NetworkTopology { datacenters });
+        let refused = plan(&replication, Sharder::new(1), Token(0), ConsistencyLevel::EachQuorum).unwrap_err();
+        assert_eq!(refused.to_string(), "Cannot achieve consistency level EACH_QUORUM in DC elsewhere");
+        assert_eq!((refused.required, refused.alive), (2, 0));
     }
 }

@@ -32,8 +32,15 @@ pub(crate) async fn answer(shards: Rc<Shards>, request: PeerRequest) -> PeerAnsw
 
 /// Applies each mutation on its owner. All are waited for; the first refusal is the answer.
 async fn write(shards: &Rc<Shards>, mutations: Vec<Vec<u8>>) -> Result<(), ReplicaError> {
+    let count = mutations.len();
     let parts = by_owner(shards, mutations).await?;
-    if parts.is_empty() { Ok(()) } else { shards.write_all(parts, false).await }
+    if !parts.is_empty() {
+        shards.write_all(parts, false).await?;
+    }
+    shards
+        .runtime
+        .trace_step(|| format!("Appended {count} mutations to the commit log and merged them into memtables"));
+    Ok(())
 }
 
 /// Counts each delta on its owner. Gives the states.
@@ -42,6 +49,7 @@ async fn count(shards: &Rc<Shards>, deltas: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>
     for (shard, deltas) in by_owner(shards, deltas).await? {
         states.extend(shards.count(shard, deltas, true).await?);
     }
+    shards.runtime.tracing().step(|| format!("Counted {} mutations", states.len()));
     Ok(states)
 }
 
@@ -102,11 +110,13 @@ async fn read(shards: &Shards, read: PeerRead) -> Result<Page, ReplicaError> {
     };
     let bytes = read.bytes.min(PAGE_BYTES_MAX);
     let limits = PageLimits { rows: read.rows, rows_per_partition: u32::MAX, bytes, counts_statics: true };
-    match shard == shards.here() {
+    let page = match shard == shards.here() {
         // Its work ends with this future: the caller may give up.
-        true => shards.fetch_data_here(&read.command, limits).await,
-        false => shards.fetch_data(shard, read.command, limits).await,
-    }
+        true => shards.fetch_data_here(&read.command, limits).await?,
+        false => shards.fetch_data(shard, read.command, limits).await?,
+    };
+    shards.runtime.tracing().step(|| format!("Read a page of {} bytes on shard {}", page.items.len(), shard.0));
+    Ok(page)
 }
 
 fn malformed(shards: &Shards, problem: String) -> ReplicaError {

@@ -19,24 +19,28 @@ pub fn write_error(out: &mut Vec<u8>, version: Version, stream: i16, error: &Err
     ResponseFrame::finish(out, frame);
 }
 
-/// The error in whose place one goes whose code the version does not have, as in Cassandra.
+/// The error in whose place one goes whose code the version does not have, as in Cassandra: a timeout has a timeout's words.
 fn known_in(version: Version, error: &ErrorBody) -> Option<ErrorBody> {
-    let message = || error.message.clone();
-    let kind = match error.kind {
+    let timed_out = |received: i32| format!("Operation timed out - received only {received} responses.");
+    let (kind, message) = match error.kind {
         ErrorKind::CasWriteUnknown { consistency, received, block_for } if version < Version::V5 => {
             let write_type = WriteType::Cas;
-            ErrorKind::WriteTimeout { consistency, received, block_for, write_type, contentions: None }
+            let kind = ErrorKind::WriteTimeout { consistency, received, block_for, write_type, contentions: None };
+            (kind, timed_out(received))
         }
         ErrorKind::ReadFailure { consistency, received, block_for, data_present, .. } if version < Version::V4 => {
-            ErrorKind::ReadTimeout { consistency, received, block_for, data_present }
+            (ErrorKind::ReadTimeout { consistency, received, block_for, data_present }, timed_out(received))
         }
         ErrorKind::WriteFailure { consistency, received, block_for, write_type, .. } if version < Version::V4 => {
-            ErrorKind::WriteTimeout { consistency, received, block_for, write_type, contentions: None }
+            let kind = ErrorKind::WriteTimeout { consistency, received, block_for, write_type, contentions: None };
+            (kind, timed_out(received))
         }
-        ErrorKind::FunctionFailure { .. } | ErrorKind::CdcWriteFailure if version < Version::V4 => ErrorKind::Invalid,
+        ErrorKind::FunctionFailure { .. } | ErrorKind::CdcWriteFailure if version < Version::V4 => {
+            (ErrorKind::Invalid, error.message.clone())
+        }
         _ => return None,
     };
-    Some(ErrorBody { kind, message: message() })
+    Some(ErrorBody { kind, message })
 }
 
 /// Appends what follows the message.

@@ -106,17 +106,21 @@ fn errors_round_trip() {
 
 /// What a client hears of an error whose code its version does not have.
 fn told_in(version: Version, error: ErrorBody) -> ErrorBody {
+    let timed_out = |received: i32| format!("Operation timed out - received only {received} responses.");
     let kind = match error.kind {
         ErrorKind::CasWriteUnknown { consistency, received, block_for } if version != Version::V5 => {
             let write_type = WriteType::Cas;
-            ErrorKind::WriteTimeout { consistency, received, block_for, write_type, contentions: None }
+            let kind = ErrorKind::WriteTimeout { consistency, received, block_for, write_type, contentions: None };
+            return ErrorBody { kind, message: timed_out(received) };
         }
         ErrorKind::ReadFailure { consistency, received, block_for, .. } if version == Version::V3 => {
-            ErrorKind::ReadTimeout { consistency, received, block_for, data_present: false }
+            let kind = ErrorKind::ReadTimeout { consistency, received, block_for, data_present: false };
+            return ErrorBody { kind, message: timed_out(received) };
         }
         ErrorKind::WriteFailure { consistency, received, block_for, .. } if version == Version::V3 => {
             let write_type = WriteType::BatchLog;
-            ErrorKind::WriteTimeout { consistency, received, block_for, write_type, contentions: None }
+            let kind = ErrorKind::WriteTimeout { consistency, received, block_for, write_type, contentions: None };
+            return ErrorBody { kind, message: timed_out(received) };
         }
         ErrorKind::FunctionFailure { .. } | ErrorKind::CdcWriteFailure if version == Version::V3 => ErrorKind::Invalid,
         kind => kind,

@@ -2,4 +2,5 @@
 
 mod bounds;
 mod terms;
+mod traces;
 mod world;

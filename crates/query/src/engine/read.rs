@@ -4,6 +4,8 @@ mod limits;
 mod prepared;
 mod tokens;
 
+use std::ops::Bound;
+
 use cluster::coordinator::{PlanPlace, ReadDone, Unavailable};
 use mutation::{KeyRange, Position, ReadCommand, Slice};
 use storage::{ReadEnd, TryOutcome};
@@ -189,7 +191,9 @@ impl Engine {
             found => self.tell_tombstones((select, &binds, call), scanned, slices, found)?,
         };
         match finished {
-            Err(QueryError::TooManyTombstones) => return Err(self.too_many_tombstones(select, level, told)?),
+            Err(QueryError::TooManyTombstones) => {
+                return Err(self.too_many_tombstones(select, level, &found, told)?);
+            }
             finished => finished?,
         }
         warnings.extend(told);
@@ -297,7 +301,10 @@ impl Engine {
         emitter: &mut RowEmitter<'_>,
     ) -> Result<Option<Position>, QueryError> {
         let coordinator = &self.inner.coordinator;
-        let required = coordinator.check_scan(&select.replication, level)?;
+        let KeyRange::Tokens { start, end } = command.keys else { unreachable!("a scan is of tokens") };
+        // A page goes on where the one before has ended, whose ranges are read no more.
+        let start = command.after.map_or(start, |after| Bound::Included(after.token));
+        let required = coordinator.check_range(&select.replication, level, (start, end))?;
         let limits = page_limits(select, emitter.limits());
         let scanned = coordinator.scan(&select.replication, level, &select.table, command, limits, emitter).await;
         emitter.end_read(None);

@@ -1,5 +1,7 @@
 //! What is said of reads that met many tombstones.
 
+use std::ops::Bound;
+
 use cluster::coordinator::{Failure, Refusal, ReplicaError};
 use mutation::{KeyRange, Slice};
 use schema::system_keyspaces;
@@ -54,18 +56,29 @@ impl Engine {
         Ok(watch.into_warnings())
     }
 
-    /// What a read comes to that met too many. `warnings`: what its client is warned of beside that.
+    /// The error of a read that met too many, last in the last partition of `found`. `warnings`: what its client is warned of beside that, if
+    /// this node has the data; a replica elsewhere sends none with its refusal.
     #[cold]
     pub(super) fn too_many_tombstones(
         &self,
         select: &Select,
         level: ConsistencyLevel,
+        found: &[ManyTombstones],
         warnings: Vec<String>,
     ) -> Result<QueryError, QueryError> {
-        let required = self.inner.coordinator.check_scan(&select.replication, level)?;
-        let node = self.inner.node.listen_address.ip();
+        let coordinator = &self.inner.coordinator;
+        let here = self.inner.node.listen_address.ip();
+        let (required, node) = match found.last() {
+            Some(&ManyTombstones { token, .. }) => {
+                let range = (Bound::Included(token), Bound::Included(token));
+                let required = coordinator.check_range(&select.replication, level, range)?;
+                (required, coordinator.first_reader(&select.replication, token).unwrap_or(here))
+            }
+            None => (coordinator.check_scan(&select.replication, level)?, here),
+        };
         let refusals = vec![Refusal { node, error: ReplicaError::TooManyTombstones }];
         let error = QueryError::Read { error: Failure::Failed { received: 0, refusals }, level, required };
+        let warnings = if node == here { warnings } else { Vec::new() };
         Ok(QueryError::Warned { error: Box::new(error), warnings })
     }
 }

@@ -1,6 +1,8 @@
 //! Requests that are traced: those that ask for it, and as many of the others as an operator wants. They are run as tasks, whatever they are, so that
 //! the synchronous way knows nothing of it.
 
+use std::rc::Rc;
+
 use cluster::coordinator::{Failure, PlannedMutation, ReplicaError};
 use cql_protocol::response::insert_tracing_id;
 use cql_protocol::{Flags, FrameHeader};
@@ -48,21 +50,23 @@ impl Engine {
         let client = session.client().map(|address| address.ip());
         let trace = Trace::begin(&inner.runtime, &inner.clock, client);
         let mut out = Vec::with_capacity(256);
-        if let Err(error) = self.run_request(session, header, body, Some(&trace), &mut out).await {
+        let request = self.run_request(session, header, body, Some(&trace), &mut out);
+        if let Err(error) = inner.runtime.tracing().under(Rc::clone(trace.steps()), request).await {
             trace.step(format!("Refused: {error}"));
             replace_by_error(&mut out, 0, header, error);
         }
-        let traced = trace.finish();
+        let (traced, steps) = trace.finish();
         if header.flags.contains(Flags::TRACING) {
             insert_tracing_id(&mut out, 0, traced.id);
         }
-        inner.traces.borrow_mut().push(inner.runtime.now(), traced);
+        inner.traces.borrow_mut().push(inner.runtime.now(), traced, steps);
         out
     }
 
     /// What this shard keeps of traced requests, or of the one with this id.
     pub(super) fn traces(&self, id: Option<&[u8]>) -> Vec<Traced> {
-        self.inner.traces.borrow_mut().find(self.inner.runtime.now(), id)
+        let uuid = |micros, last: &mut u64| self.inner.clock.uuid_after(micros, last);
+        self.inner.traces.borrow_mut().find(self.inner.runtime.now(), id, uuid)
     }
 
     /// The same of all shards.

@@ -122,7 +122,7 @@ fn check_level(keyspace: &str, level: ConsistencyLevel) -> Result<(), QueryError
         _ => 1,
     };
     if required > 1 && !system_keyspaces::is_virtual(keyspace) {
-        return Err(Unavailable { level, required, alive: 1 }.into());
+        return Err(Unavailable { level, required, alive: 1, datacenter: None }.into());
     }
     Ok(())
 }

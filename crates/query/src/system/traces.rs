@@ -22,13 +22,14 @@ pub(super) fn push_session(rows: &mut Rows<'_>, traced: &Traced, node: &NodeInfo
 
 pub(super) fn push_events(rows: &mut Rows<'_>, traced: &Traced, node: &NodeInfo) {
     for step in &traced.steps {
+        let source = step.source.unwrap_or(node.listen_address);
         rows.push([
             ("session_id", value::uuid(traced.id)),
             ("event_id", value::uuid(step.id)),
             ("activity", value::text(&step.activity)),
-            ("source", value::inet(node.listen_address.ip())),
+            ("source", value::inet(source.ip())),
             ("source_elapsed", value::int(step.elapsed_micros)),
-            ("source_port", value::int(i32::from(node.listen_address.port()))),
+            ("source_port", value::int(i32::from(source.port()))),
             ("thread", value::text(&format!("shard-{}", traced.shard))),
         ]);
     }

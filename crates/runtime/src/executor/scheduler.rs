@@ -8,6 +8,8 @@ use std::panic::Location;
 use std::rc::Rc;
 use std::time::Duration;
 
+use stdx::Trace;
+
 use super::task::{MAIN_INDEX, Task};
 use crate::group::{GROUP_COUNT, Group};
 
@@ -23,6 +25,8 @@ pub(crate) struct Scheduler {
     floor: Cell<u64>,
     tasks: RefCell<Table>,
     is_closed: Cell<bool>,
+    /// Of the request that is being worked on, if it is traced: tasks that are spawned now have it too.
+    trace: RefCell<Option<Rc<Trace>>>,
     /// Decides which of the ready tasks of a group runs, instead of the order in which they were woken.
     #[cfg(feature = "sim")]
     order: RefCell<Option<crate::reactor::Random>>,
@@ -37,6 +41,17 @@ struct Table {
 }
 
 impl Scheduler {
+    /// The trace of the request that is being worked on.
+    #[inline]
+    pub(crate) fn trace(&self) -> Option<Rc<Trace>> {
+        self.trace.borrow().clone()
+    }
+
+    /// Makes another trace the present one; gives the one before.
+    pub(crate) fn set_trace(&self, trace: Option<Rc<Trace>>) -> Option<Rc<Trace>> {
+        self.trace.replace(trace)
+    }
+
     /// A task that stands for the shard's main: it is queued like others, and polled by whoever takes it.
     #[track_caller]
     pub(crate) fn spawn_main(self: &Rc<Self>) -> Rc<Task> {

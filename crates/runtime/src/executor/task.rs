@@ -7,10 +7,24 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
+use stdx::Trace;
+
 use super::scheduler::Scheduler;
 use super::waker::BorrowedWaker;
 use crate::group::Group;
 use crate::sys;
+
+/// Polls the future with the trace as the present one.
+pub(crate) async fn with_trace<F: Future>(scheduler: Rc<Scheduler>, trace: Rc<Trace>, future: F) -> F::Output {
+    let mut future = std::pin::pin!(future);
+    std::future::poll_fn(|context| {
+        let before = scheduler.set_trace(Some(trace.clone()));
+        let polled = future.as_mut().poll(context);
+        scheduler.set_trace(before);
+        polled
+    })
+    .await
+}
 
 type Work = Pin<Box<dyn Future<Output = ()>>>;
 
@@ -169,7 +183,13 @@ impl<T> TaskHandle<T> {
                 waker.wake();
             }
         };
-        let task = scheduler.spawn(group, Box::pin(work), Location::caller());
+        let work: Work = Box::pin(work);
+        // What a request leaves to other groups outlives it, and is nothing that it waits for.
+        let work = match scheduler.trace() {
+            Some(trace) if group == Group::Query => Box::pin(with_trace(scheduler.clone(), trace, work)),
+            _ => work,
+        };
+        let task = scheduler.spawn(group, work, Location::caller());
         TaskHandle { join, task }
     }
 

@@ -15,6 +15,7 @@ mod outside;
 mod refusal;
 mod sockets;
 mod timers;
+mod traces;
 
 use std::future::Future;
 use std::path::PathBuf;
