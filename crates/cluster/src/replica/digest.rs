@@ -93,11 +93,11 @@ struct Partition<'p> {
     deletion: Option<Deletion>,
     /// The range's deletion that holds at the present place, purgeable or not.
     range: Option<Deletion>,
-    /// The canonical change that was told last.
+    /// The canonical change that was hashed last.
     told: Option<Deletion>,
     /// A change that was not told yet, for another may follow at its place, or none of it may be canonical.
     change: Option<(Option<&'p [u8]>, Option<Deletion>)>,
-    /// It was told that the partition begins.
+    /// Its beginning was hashed.
     is_begun: bool,
 }
 
@@ -124,7 +124,7 @@ impl<'p> Digesting<'_, 'p, '_> {
             DataItem::Partition { token, key, deletion, static_row } => {
                 let is_same = self.partition.as_ref().is_some_and(|known| (known.token, known.key) == (token, key));
                 if is_same {
-                    // It goes on: more may be known of its deletion, and its static row was told.
+                    // It goes on: more may be known of its deletion, and its static row was hashed.
                     let known = self.partition.as_mut().expect("it was seen above");
                     known.deletion = Deletion::max_of(known.deletion, deletion);
                     return;
