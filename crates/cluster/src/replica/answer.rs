@@ -34,7 +34,8 @@ async fn write(shards: &Rc<Shards>, mutations: Vec<Vec<u8>>) -> Result<(), Repli
     }
     shards
         .runtime
-        .trace_step(|| format!("Appended {count} mutations to the commit log and merged them into memtables"));
+        .tracing()
+        .step(|| format!("Appended {count} mutations to the commit log and merged them into memtables"));
     Ok(())
 }
 
