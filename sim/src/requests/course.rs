@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use runtime::sim::World;
+use runtime::sim::{Link, World};
 
 use super::ends::Ends;
 use super::judgement::Everything;
@@ -14,7 +14,7 @@ use crate::fault::any_keep;
 use crate::group_site::GroupSite;
 use crate::nemesis::{Nemesis, Plan, PlanOptions, Step, generate};
 use crate::site::Site;
-use crate::workload::requests::{Requests, SharedRequests, Target, Work, prepare_tables, work_requests};
+use crate::workload::requests::{Act, Requests, SharedRequests, Target, Work, prepare_tables, work_requests};
 
 /// The longest until all nodes of a cluster in which nothing is wrong are ready.
 const READY_AT_MOST: Duration = Duration::from_secs(120);
@@ -32,8 +32,8 @@ const TRUNCATE_SETTLES: Duration = Duration::from_secs(30);
 const ENOUGH_AT_MOST: Duration = Duration::from_secs(600);
 /// Changes that must be acknowledged after all has healed: the history of a TRUNCATE without an answer says nothing of those before.
 const SINCE_HEALED_MIN: usize = 20;
-/// The least time until a node that is away for good goes, beside clients.
-const AWAY_AFTER_MILLIS: u64 = 3_000;
+/// The least time for which a node that is about to go away reaches few others: they do not take it for down yet.
+const AWAY_AFTER_MILLIS: u64 = 600;
 /// From one try to the next.
 pub(super) const AGAIN: Duration = Duration::from_millis(500);
 /// In the errors of file systems that a plan broke: without room, and of a medium.
@@ -277,13 +277,26 @@ impl Course<'_> {
         }
     }
 
-    /// Cuts the power of a node beside the clients. It stays away until the batches that it coordinated are judged.
+    /// Has clients send logged batches through a node that reaches few of the others, and cuts its power. It stays away until the batches that it
+    /// coordinated are judged.
     fn go_away(&mut self) -> Result<(), String> {
-        let millis = AWAY_AFTER_MILLIS + self.below(2_000);
+        let hosts = self.site.nodes();
+        let node = self.below(hosts.len() as u64) as usize;
+        let reached = (node + 1 + self.below(hosts.len() as u64 - 1) as usize) % hosts.len();
+        let cut = Link { is_cut: true, ..Link::default() };
+        let others: Vec<usize> = (0..hosts.len()).filter(|other| ![node, reached].contains(other)).collect();
+        others.iter().for_each(|other| self.site.world().set_link(hosts[node], hosts[*other], cut));
+        let work = Work { clients: 12, pause_micros: 100_000, acts: &[(Act::LoggedBatch, 1)], ..self.work };
+        let (history, targets, clients) = (self.history.clone(), vec![self.target(node)], self.site.clients());
+        let main = move |runtime| work_requests(runtime, work, targets, history);
+        drop(self.site.world().start(clients, false, vec![main]));
+        let millis = AWAY_AFTER_MILLIS + self.below(1_000);
         self.site.world().run_for(Duration::from_millis(millis));
-        let node = self.below(self.site.nodes().len() as u64) as usize;
         self.cut_power(node);
         self.away.insert(node);
+        // Frames that the links still hold are late by then.
+        self.site.world().run_for(QUIET);
+        others.iter().for_each(|other| self.site.world().set_link(hosts[node], hosts[*other], Link::default()));
         Ok(())
     }
 
