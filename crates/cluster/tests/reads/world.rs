@@ -128,6 +128,7 @@ async fn open(runtime: &Runtime, local: u8) -> Coordinator {
         peer_seat: runtime::mesh(1, 8).remove(0),
         internode: Some(internode),
         scans_max: 4,
+        hints: Default::default(),
     });
     coordinator.accept_peers(listener);
     coordinator
