@@ -32,7 +32,7 @@ const MEMORY_FOLDER: &str = "/dev/shm";
 const RESERVE_TEST: &str = "a_nearly_full_disk_keeps_its_reserve";
 /// The suites that run one after the other; the lanes run at once. Most of the time of the power tests a server starts.
 const LANES: [&[Suite]; 2] = [
-    &[Suite::Consensus, Suite::Group, Suite::Membership, Suite::Simulation, Suite::Storage],
+    &[Suite::Consensus, Suite::Group, Suite::Membership, Suite::Coordinator, Suite::Simulation, Suite::Storage],
     &[Suite::Power, Suite::Faults],
 ];
 /// Runs whole suites too.
@@ -46,6 +46,7 @@ struct Built {
     consensus: PathBuf,
     group: PathBuf,
     membership: PathBuf,
+    coordinator: PathBuf,
     simulator: PathBuf,
 }
 
@@ -206,11 +207,15 @@ fn run_part(built: &Built, suite: Suite, part: &Part<'_>, bug: Option<&str>) -> 
         Suite::Consensus => Command::new(&built.consensus),
         Suite::Group => Command::new(&built.group),
         Suite::Membership => Command::new(&built.membership),
+        Suite::Coordinator => Command::new(&built.coordinator),
         Suite::Power | Suite::Faults => Command::new(&built.power),
         Suite::Simulation => Command::new(&built.simulator),
     };
     match (suite, part) {
-        (Suite::Storage | Suite::Consensus | Suite::Group | Suite::Membership, Part::Witnesses(names)) => {
+        (
+            Suite::Storage | Suite::Consensus | Suite::Group | Suite::Membership | Suite::Coordinator,
+            Part::Witnesses(names),
+        ) => {
             command.args(names);
         }
         (Suite::Power | Suite::Faults, Part::Witnesses(names)) => {
@@ -223,7 +228,7 @@ fn run_part(built: &Built, suite: Suite, part: &Part<'_>, bug: Option<&str>) -> 
         (Suite::Storage, Part::Whole) => {
             command.args(["--skip", LONG_TEST]);
         }
-        (Suite::Consensus | Suite::Membership, Part::Whole) => {}
+        (Suite::Consensus | Suite::Membership | Suite::Coordinator, Part::Whole) => {}
         (Suite::Group, Part::Whole) => {
             command.args(GROUP_TESTS);
         }
@@ -256,9 +261,8 @@ fn run_part(built: &Built, suite: Suite, part: &Part<'_>, bug: Option<&str>) -> 
     };
     // Unprinted: that tests fail is what is hoped for, and no reader of the whole run should take them for its own.
     // The first test that fails has caught it. A suite with a disk of its own is left to clear that away.
-    let is_enough = |line: &str| {
-        matches!(suite, Suite::Storage | Suite::Consensus | Suite::Group | Suite::Membership) && is_failed_test(line)
-    };
+    let is_enough =
+        |line: &str| !matches!(suite, Suite::Power | Suite::Faults | Suite::Simulation) && is_failed_test(line);
     let output = process::run_unprinted_until(&mut command, RUN_TIME_MAX, &is_enough);
     // Its own alone: the other lane's suites end while this one's files are in use.
     if suite == Suite::Storage {
@@ -277,6 +281,7 @@ fn build(budget: Duration) -> Result<Built, String> {
         consensus: built::test("crates/raft", "consensus", budget)?.program,
         group: built::unit_tests("crates/metadata", "helenus-metadata", budget)?.program,
         membership: built::unit_tests("crates/membership", "helenus-membership", budget)?.program,
+        coordinator: built::test("crates/cluster", "coordinator", budget)?.program,
         power: built::test("tests", "recovery", budget)?.program,
     })
 }
@@ -306,6 +311,7 @@ mod tests_of_the_list {
                 Suite::Consensus => "crates/raft/tests/consensus",
                 Suite::Group => "crates/metadata/src",
                 Suite::Membership => "crates/membership/src",
+                Suite::Coordinator => "crates/cluster/tests/coordinator",
                 Suite::Power | Suite::Faults => "tests/power",
                 // Its own tests look for these.
                 Suite::Simulation => continue,

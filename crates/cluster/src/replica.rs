@@ -4,6 +4,7 @@
 
 mod answer;
 mod apply;
+mod batch_log;
 mod codec;
 mod error;
 mod message;
@@ -17,13 +18,16 @@ mod verbs;
 pub(crate) use codec::MUTATIONS_MAX;
 pub use codec::{decode_answer, decode_request, encode_answer, encode_request};
 pub use error::{ReplicaError, ReplicaShard};
-pub use message::{PageLimits, ReadRequest, ReplicaReply, ReplicaRequest};
+pub use message::{PageLimits, ReadRequest, ReplicaReply, ReplicaRequest, WriteTerms};
 pub use page::{PageWriter, rebuild_row};
 pub use peer_message::{PeerAnswer, PeerRead, PeerRequest, PeerShard};
 pub use unsynced::Unsynced;
 
 pub(crate) use answer::answer;
 pub(crate) use apply::{apply_error, apply_when_there_is_room, unreadable};
+pub(crate) use batch_log::{append_batch, log_batch, synced_batch};
 pub(crate) use page::{PageItem, PageReader};
 pub(crate) use shards::{ByShard, Shards, add};
-pub(crate) use verbs::{ask_to_count, ask_to_read, ask_to_write, register};
+pub(crate) use verbs::{
+    ask_about_batches, ask_to_copy, ask_to_count, ask_to_read, ask_to_write, register, tell_batches_done,
+};

@@ -2,8 +2,12 @@
 
 mod batch;
 mod counter;
+mod keepers;
+mod kept;
+mod parts;
 mod place;
 mod planned;
+mod rounds;
 mod tally;
 mod writes;
 

@@ -46,7 +46,7 @@ pub use peers::{Other, Peers};
 pub use purpose::Purpose;
 pub use request::Request;
 pub use secret::{PROOF_BYTES, Secret, ShortSecret};
-pub use verbs::{CANCEL, Malformed, PING, PONG, Verbs};
+pub use verbs::{CANCEL, Caller, Malformed, PING, PONG, Verbs};
 
 #[cfg(test)]
 mod tests;

@@ -319,7 +319,8 @@ impl Peer {
         let now = inner.runtime.now();
         let left = request.time.map(|time| time.saturating_sub(now - began));
         let deadline = left.map(|left| inner.estimate.get().deadline(left, now));
-        let head = Head { deadline, ..inner.head(number, request.verb) };
+        let head = inner.head(number, request.verb);
+        let head = Head { deadline, epoch: request.epoch.unwrap_or(head.epoch), ..head };
         let written = inner.outbox.put(|out| write_frame(out, &head, inner.parts.compresses, encode));
         written.map_err(|size| CallError::TooLarge { size, max: FRAME_BODY_MAX })?;
         let (sender, receiver) = oneshot();

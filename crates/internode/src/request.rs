@@ -9,12 +9,14 @@ pub struct Request {
     pub(crate) time: Option<Duration>,
     pub(crate) is_cancelled: bool,
     pub(crate) bytes: usize,
+    /// `None`: the epoch that greetings name.
+    pub(crate) epoch: Option<u64>,
 }
 
 impl Request {
     /// A short request, which is served however late it arrives.
     pub fn of(verb: u8) -> Request {
-        Request { verb, time: None, is_cancelled: false, bytes: 0 }
+        Request { verb, time: None, is_cancelled: false, bytes: 0, epoch: None }
     }
 
     /// It is dropped, without an answer, if the other node gets to it later than this. An hour at most.
@@ -25,6 +27,11 @@ impl Request {
     /// A caller that drops the call cancels the request.
     pub fn cancelled_when_dropped(self) -> Request {
         Request { is_cancelled: true, ..self }
+    }
+
+    /// Its frame names this epoch, which its plan rests on; 0 says nothing.
+    pub fn planned_at(self, epoch: u64) -> Request {
+        Request { epoch: Some(epoch), ..self }
     }
 
     /// Its body has about so many bytes: above 64 KiB it is made on the connection for bulk.

@@ -12,6 +12,7 @@ mod counting;
 mod ddl;
 mod endpoints;
 mod facts;
+mod follow;
 mod guarded;
 mod guarded_ddl;
 mod guarded_values;
@@ -168,6 +169,7 @@ impl Engine {
             storage,
             schema,
             ring,
+            epoch,
             internode,
             metadata,
             links,
@@ -227,6 +229,9 @@ impl Engine {
         let serve = move |_, request, responder| serving.serve_handed_over(request, responder);
         let mesh = seats.handed_over.open(&runtime, serve);
         engine.inner.handed_over.set(mesh).ok().expect("the seat is opened once");
+        if let Some(epoch) = epoch {
+            engine.begin_fence(epoch);
+        }
         if let Some(parts) = metadata {
             engine.start_group(parts, links);
         }

@@ -33,6 +33,18 @@ pub struct BatchId {
     pub(crate) sequence: u64,
 }
 
+impl BatchId {
+    /// The name of the batch whose record a start of the process, `boot`, wrote after `sequence` bytes of its shard's log.
+    pub fn new(boot: u64, sequence: u64) -> BatchId {
+        BatchId { boot, sequence }
+    }
+
+    /// Start and sequence.
+    pub fn place(self) -> (u64, u64) {
+        (self.boot, self.sequence)
+    }
+}
+
 /// A batch that was logged and is not known to be delivered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnfinishedBatch {
@@ -205,6 +217,11 @@ impl Shard {
         let truncated = self.unfinished().truncated.get(&mutation.table()).copied();
         let is_truncated = truncated.is_some_and(|end| id.boot < self.log().position().boot || id.sequence < end);
         !is_truncated && self.engine().tables.get(mutation.table()).is_some()
+    }
+
+    /// True if a batch of that name is logged and not finished.
+    pub fn is_batch_unfinished(&self, id: BatchId) -> bool {
+        self.unfinished().batches.contains_key(&id)
     }
 
     /// How many batches are logged and not finished.

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::rc::Rc;
 
 use internode::{Peer, Peers};
-use topology::{NodeIndex, Ring};
+use topology::{HostId, NodeIndex, Ring};
 
 use crate::replica::ReplicaShard;
 
@@ -65,6 +65,12 @@ impl Nodes {
             true => ReplicaShard::here(),
             false => ReplicaShard::of_node(self.ring.node(node).internode),
         }
+    }
+
+    /// The other node that a refusal names.
+    pub(crate) fn host_at(&self, shard: ReplicaShard) -> Option<HostId> {
+        let node = shard.node?;
+        self.ring.nodes().iter().find(|of| of.internode == node).map(|of| of.host_id)
     }
 
     /// Where a node's clients reach it.

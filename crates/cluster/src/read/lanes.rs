@@ -94,7 +94,8 @@ async fn fetch_from(
         Origin::There(node, of) => {
             let Some(peer) = nodes.peer(node) else { return Err(ReplicaError::Gone { shard: nodes.shard_of(node) }) };
             let time = until - shards.runtime.now();
-            ask_to_read(peer, PeerRead { of, rows: limits.rows, bytes: limits.bytes, command }, time).await
+            let read = PeerRead { of, rows: limits.rows, bytes: limits.bytes, command };
+            ask_to_read(peer, read, (time, limits.planned)).await
         }
     }
 }

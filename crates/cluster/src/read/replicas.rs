@@ -13,7 +13,7 @@ use runtime::{Elapsed, Group, ShardId};
 use schema::Table;
 use storage::RowSink;
 use storage::reader::{Comparison, Lane, ReadDone, merge};
-use topology::{ConsistencyLevel, NodeIndex};
+use topology::{ConsistencyLevel, Epoch, NodeIndex};
 
 use super::lanes::{Asked, LaneError, Origin, first_pages, lane_limits};
 use super::ranges::{is_behind, ranges};
@@ -22,7 +22,7 @@ use super::repair::Repairs;
 use super::scan::scan_shards;
 use crate::outcome::{Failure, Refusal};
 use crate::plan::{Nodes, ReplicaPlan, Replication, readers};
-use crate::replica::{PageLimits, PeerShard, ReplicaError};
+use crate::replica::{PageLimits, PeerShard, ReplicaError, WriteTerms};
 use crate::write::{Answer, Place};
 
 /// Time-out of replicas' answers to a read of a partition. Cassandra's `read_request_timeout`.
@@ -61,30 +61,34 @@ impl Reads {
         let found = repairs.as_mut();
         let done = self.read_lanes(nodes, &readers, origins, table, command, limits, READ_TIME, found, sink).await?;
         if let Some(repairs) = repairs {
-            self.repair(nodes, &readers, plan.shard, repairs).await?;
+            self.repair(nodes, &readers, (plan.shard, limits.planned), repairs).await?;
         }
         Ok(done)
     }
 
-    /// Writes to each reader what it lacks, and waits until all have it.
+    /// Writes to each reader what it lacks, and waits until all have it. It rests on what was read: where the table was truncated since, nothing of it is written.
     async fn repair(
         &self,
         nodes: &Rc<Nodes>,
         readers: &[NodeIndex],
-        shard: ShardId,
+        (shard, planned): (ShardId, Epoch),
         repairs: Repairs,
     ) -> Result<(), Failure> {
+        let terms = WriteTerms { durable: false, planned };
         let mut running = Vec::new();
         for (lane, mutation) in repairs.into_mutations() {
             stdx::sometimes!("read repair");
             let place = Place::of(readers[lane], shard, nodes);
             let (shards, nodes) = (Rc::clone(&self.shards), Rc::clone(nodes));
-            let write = async move { place.write(&shards, &nodes, &[&mutation], false).await };
+            let write = async move { place.write(&shards, &nodes, &[&mutation], terms).await };
             running.push(self.shards.runtime.spawn(Group::Query, write));
         }
         let mut repaired = readers.to_vec();
         for write in running {
             let (node, answer) = write.await;
+            if let Answer::Refused(behind @ ReplicaError::Behind { .. }) = answer {
+                return Err(Failure::Refused(behind));
+            }
             if answer != Answer::Written {
                 repaired.retain(|reader| *reader != node);
             }

@@ -4,6 +4,9 @@ use std::fmt;
 use std::net::SocketAddr;
 
 use runtime::ShardId;
+use topology::Epoch;
+
+use crate::fence::NotPassed;
 
 /// The shard of a node that refused. The node is not sent: whoever asked knows whom, and fills it in when the refusal arrives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -111,12 +114,35 @@ pub enum ReplicaError {
         /// The defect.
         problem: String,
     },
+    /// The ring or the table has changed since the request was planned. It is planned again, so no client sees this.
+    #[error("{shard} has applied epoch {epoch}, and the request was planned before")]
+    Behind {
+        /// The replica.
+        shard: ReplicaShard,
+        /// The change, or a later one.
+        epoch: Epoch,
+    },
+    /// The request was planned at an epoch that the node did not reach in time.
+    #[error("{shard} lags: it has not applied epoch {epoch} of the cluster's state")]
+    Lags {
+        /// The replica.
+        shard: ReplicaShard,
+        /// What the request rests on.
+        epoch: Epoch,
+    },
     /// It has ended.
     #[error("{shard} does not answer")]
     Gone {
         /// The replica.
         shard: ReplicaShard,
     },
+}
+
+impl From<NotPassed> for ReplicaError {
+    fn from(NotPassed { shard, epoch, is_behind }: NotPassed) -> ReplicaError {
+        let shard = shard.into();
+        if is_behind { ReplicaError::Behind { shard, epoch } } else { ReplicaError::Lags { shard, epoch } }
+    }
 }
 
 impl ReplicaError {
@@ -130,6 +156,8 @@ impl ReplicaError {
             | ReplicaError::DiskFull { shard }
             | ReplicaError::Unreadable { shard }
             | ReplicaError::Malformed { shard, .. }
+            | ReplicaError::Behind { shard, .. }
+            | ReplicaError::Lags { shard, .. }
             | ReplicaError::Gone { shard } => shard.node = Some(node),
             // Their words are Cassandra's, which name no replica.
             ReplicaError::TooLarge { .. } | ReplicaError::TooManyTombstones => {}
@@ -152,6 +180,8 @@ impl ReplicaError {
             | ReplicaError::DiskFull { shard }
             | ReplicaError::Unreadable { shard }
             | ReplicaError::Malformed { shard, .. }
+            | ReplicaError::Behind { shard, .. }
+            | ReplicaError::Lags { shard, .. }
             | ReplicaError::Gone { shard } => Some(*shard),
             ReplicaError::TooLarge { .. } | ReplicaError::TooManyTombstones => None,
         }

@@ -3,6 +3,7 @@
 use storage::reader::Page;
 
 use super::error::ReplicaError;
+use crate::batches::{BatchName, Fate};
 
 /// What one node asks another.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,6 +20,23 @@ pub enum PeerRequest {
     },
     /// Read one page of data.
     Read(PeerRead),
+    /// Keep a copy of a logged batch.
+    BatchCopy {
+        /// The batch.
+        name: BatchName,
+        /// Each as `mutation::MutationEncoder` wrote it.
+        mutations: Vec<Vec<u8>>,
+    },
+    /// These batches need no copies any more.
+    BatchDone {
+        /// The batches.
+        names: Vec<BatchName>,
+    },
+    /// Say what is known of these batches.
+    BatchAsk {
+        /// The batches.
+        names: Vec<BatchName>,
+    },
 }
 
 /// One page's worth of a read on another node.
@@ -60,6 +78,8 @@ pub enum PeerAnswer {
     },
     /// One page of a read.
     Page(Page),
+    /// What is known of each batch.
+    Fates(Vec<Fate>),
     /// It was not done, or not all of it.
     Failed(ReplicaError),
 }

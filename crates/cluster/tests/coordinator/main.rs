@@ -1,0 +1,7 @@
+//! Coordinators of three nodes on simulated machines, without the engine above them: how the fence, deadlines and counters hold between nodes.
+
+mod batches;
+mod counters;
+mod deadlines;
+mod fence;
+mod world;
