@@ -267,7 +267,7 @@ impl Fence {
     }
 
     /// The same for an epoch that a replica answered with: what is planned from now on satisfies it.
-    pub(crate) async fn catch_up_behind(&self, of: Option<HostId>, epoch: Epoch) -> bool {
+    pub(crate) async fn catch_up_after(&self, of: Option<HostId>, epoch: Epoch) -> bool {
         let is_reached = self.catch_up(of, epoch).await;
         if is_reached && self.is_closed() {
             self.floor.set(self.floor.get().max(epoch));

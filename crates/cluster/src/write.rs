@@ -13,6 +13,7 @@ mod writes;
 
 pub use planned::PlannedMutation;
 
+pub(crate) use kept::Keeper;
 pub(crate) use place::Place;
 pub(crate) use planned::are_local;
 pub(crate) use tally::Answer;

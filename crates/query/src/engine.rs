@@ -230,7 +230,7 @@ impl Engine {
         let mesh = seats.handed_over.open(&runtime, serve);
         engine.inner.handed_over.set(mesh).ok().expect("the seat is opened once");
         if let Some(epoch) = epoch {
-            engine.begin_fence(epoch);
+            follow::begin_fence(&engine, epoch);
         }
         if let Some(parts) = metadata {
             engine.start_group(parts, links);

@@ -300,7 +300,7 @@ fn write_kind(error: Failure, level: ConsistencyLevel, required: u32, write_type
             | ReplicaError::NotSynced { .. }
             | ReplicaError::Unreadable { .. }
             | ReplicaError::TooManyTombstones
-            | ReplicaError::Behind { .. }
+            | ReplicaError::Stale { .. }
             | ReplicaError::Lags { .. }
             | ReplicaError::Gone { .. },
         ) => failure(0, Failures::Count(1)),

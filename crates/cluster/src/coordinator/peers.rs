@@ -10,15 +10,16 @@ use topology::Epoch;
 
 use super::Coordinator;
 use crate::replica::{answer, register};
+use crate::write::Keeper;
 
 impl Coordinator {
     /// Takes the seat on which greeted connections come to this shard.
     pub(super) fn open_peers(&self, seat: MeshSeat<PeerSocket, ()>) {
         let mut verbs = Verbs::new();
-        let (shards, writes) = (Rc::clone(&self.inner.shards), Rc::clone(&self.inner.writes));
+        let (shards, keeper) = (Rc::clone(&self.inner.shards), Keeper::new(Rc::clone(&self.inner.writes)));
         register(&mut verbs, move |caller, request| {
-            let (writes, planned) = (Rc::clone(&writes), Epoch(caller.epoch));
-            let keep = move |name, mutations| async move { writes.keep_copy(name, mutations, planned).await };
+            let (keeper, planned) = (keeper.clone(), Epoch(caller.epoch));
+            let keep = move |name, mutations| async move { keeper.keep_copy(name, mutations, planned).await };
             answer(Rc::clone(&shards), caller, request, keep)
         });
         let mesh = self.inner.incoming.open(&self.inner.shards.runtime, seat, verbs);

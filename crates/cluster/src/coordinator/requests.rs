@@ -164,7 +164,7 @@ impl Coordinator {
         }
     }
 
-    /// The end of a read whose plan rests on an epoch. Where a replica was Behind, or the ring has changed meanwhile, no answer to it counts.
+    /// The end of a read whose plan rests on an epoch. Where a replica was Stale, or the ring has changed meanwhile, no answer to it counts.
     async fn judge_read(
         &self,
         planned: Epoch,
@@ -174,20 +174,20 @@ impl Coordinator {
         let fence = self.fence();
         let (node, epoch) = match &read {
             Ok(_) if fence.is_placed_otherwise(planned) => return Err(Failure::Outdated),
-            Err(Failure::Refused(ReplicaError::Behind { epoch, shard })) => (nodes.host_at(*shard), *epoch),
+            Err(Failure::Refused(ReplicaError::Stale { epoch, shard })) => (nodes.host_at(*shard), *epoch),
             Err(Failure::Failed { refusals, .. }) => {
-                let behind = refusals.iter().find_map(|refusal| match refusal.error {
-                    ReplicaError::Behind { epoch, shard } => Some((nodes.host_at(shard), epoch)),
+                let stale = refusals.iter().find_map(|refusal| match refusal.error {
+                    ReplicaError::Stale { epoch, shard } => Some((nodes.host_at(shard), epoch)),
                     _ => None,
                 });
-                match behind {
-                    Some(behind) => behind,
+                match stale {
+                    Some(stale) => stale,
                     None => return read,
                 }
             }
             _ => return read,
         };
-        let caught_up = self.inner.shards.runtime.timeout(CATCH_UP_TIME, fence.catch_up_behind(node, epoch)).await;
+        let caught_up = self.inner.shards.runtime.timeout(CATCH_UP_TIME, fence.catch_up_after(node, epoch)).await;
         match caught_up {
             Ok(true) => Err(Failure::Outdated),
             Ok(false) | Err(Elapsed) => Err(Failure::Timeout { received: 0 }),

@@ -15,7 +15,7 @@ pub(crate) struct NotPassed {
     /// The change that the plan does not know, or that the shard lacks.
     pub(crate) epoch: Epoch,
     /// The plan is older; else the shard lags.
-    pub(crate) is_behind: bool,
+    pub(crate) is_stale: bool,
 }
 
 /// A shard's fence for one request.
@@ -54,7 +54,7 @@ impl Gate<'_> {
         }
         match self.fence.reach(None, self.planned).await {
             true => Ok(()),
-            false => Err(NotPassed { shard: self.shard, epoch: self.planned, is_behind: false }),
+            false => Err(NotPassed { shard: self.shard, epoch: self.planned, is_stale: false }),
         }
     }
 
@@ -75,8 +75,8 @@ impl Gate<'_> {
     #[inline]
     fn check(&self, tables: impl Iterator<Item = TableId>) -> Result<(), NotPassed> {
         self.fence.check(self.planned, tables).map_err(|epoch| {
-            stdx::sometimes!("a request is behind");
-            NotPassed { shard: self.shard, epoch, is_behind: true }
+            stdx::sometimes!("a stale request is refused");
+            NotPassed { shard: self.shard, epoch, is_stale: true }
         })
     }
 }

@@ -130,7 +130,7 @@ fn what_a_replica_answered_with_is_satisfied_by_the_next_plan() {
     let world = World::new();
     // It has just started, and knows its numbers roughly.
     let caught_up = {
-        let mut future = std::pin::pin!(world.fence.catch_up_behind(None, Epoch(17)));
+        let mut future = std::pin::pin!(world.fence.catch_up_after(None, Epoch(17)));
         let mut context = std::task::Context::from_waker(std::task::Waker::noop());
         future.as_mut().poll(&mut context)
     };

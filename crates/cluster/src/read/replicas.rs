@@ -86,8 +86,8 @@ impl Reads {
         let mut repaired = readers.to_vec();
         for write in running {
             let (node, answer) = write.await;
-            if let Answer::Refused(behind @ ReplicaError::Behind { .. }) = answer {
-                return Err(Failure::Refused(behind));
+            if let Answer::Refused(stale @ ReplicaError::Stale { .. }) = answer {
+                return Err(Failure::Refused(stale));
             }
             if answer != Answer::Written {
                 repaired.retain(|reader| *reader != node);

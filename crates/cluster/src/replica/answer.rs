@@ -80,7 +80,7 @@ async fn count(shards: &Rc<Shards>, deltas: Vec<Vec<u8>>, planned: Epoch) -> Res
         match shards.count(shard, deltas, true, planned).await {
             Ok(of_shard) => states.extend(of_shard),
             // What other shards have counted must not be counted again: so it is not known what was.
-            Err(ReplicaError::Behind { shard, .. }) if !states.is_empty() => return Err(ReplicaError::Gone { shard }),
+            Err(ReplicaError::Stale { shard, .. }) if !states.is_empty() => return Err(ReplicaError::Gone { shard }),
             Err(error) => return Err(error),
         }
     }

@@ -45,7 +45,7 @@ pub(crate) async fn apply_when_there_is_room(
 }
 
 /// The same for what another shard or node has planned: the fence is asked in each call that applies. What is long takes several, so it is asked after the last one
-/// too; a write that is behind by then will come again.
+/// too; a write that is stale by then will come again.
 pub(crate) async fn apply_planned(
     gate: Gate<'_>,
     storage: &Shard,

@@ -262,7 +262,7 @@ fn encode_error(error: &ReplicaError, out: &mut Vec<u8>) {
         ReplicaError::NotSynced { shard, reason: SyncError::DiskFull } => (8, number(shard), 1, 0, ""),
         ReplicaError::Unreadable { shard } => (9, number(shard), 0, 0, ""),
         ReplicaError::TooManyTombstones => (10, 0, 0, 0, ""),
-        ReplicaError::Behind { shard, epoch } => (11, number(shard), epoch.0, 0, ""),
+        ReplicaError::Stale { shard, epoch } => (11, number(shard), epoch.0, 0, ""),
         ReplicaError::Lags { shard, epoch } => (12, number(shard), epoch.0, 0, ""),
     };
     out.push(reason);
@@ -294,7 +294,7 @@ fn decode_error(reader: &mut Reader<'_>) -> Result<ReplicaError, DecodeError> {
         8 => ReplicaError::NotSynced { shard, reason: SyncError::Poisoned },
         9 => ReplicaError::Unreadable { shard },
         10 => ReplicaError::TooManyTombstones,
-        11 => ReplicaError::Behind { shard, epoch: Epoch(a) },
+        11 => ReplicaError::Stale { shard, epoch: Epoch(a) },
         12 => ReplicaError::Lags { shard, epoch: Epoch(a) },
         value => return Err(DecodeError::Unknown { what: "a refusal's reason", value }),
     })

@@ -116,7 +116,7 @@ pub enum ReplicaError {
     },
     /// The ring or the table has changed since the request was planned. It is planned again, so no client sees this.
     #[error("{shard} has applied epoch {epoch}, and the request was planned before")]
-    Behind {
+    Stale {
         /// The replica.
         shard: ReplicaShard,
         /// The change, or a later one.
@@ -139,9 +139,9 @@ pub enum ReplicaError {
 }
 
 impl From<NotPassed> for ReplicaError {
-    fn from(NotPassed { shard, epoch, is_behind }: NotPassed) -> ReplicaError {
+    fn from(NotPassed { shard, epoch, is_stale }: NotPassed) -> ReplicaError {
         let shard = shard.into();
-        if is_behind { ReplicaError::Behind { shard, epoch } } else { ReplicaError::Lags { shard, epoch } }
+        if is_stale { ReplicaError::Stale { shard, epoch } } else { ReplicaError::Lags { shard, epoch } }
     }
 }
 
@@ -156,7 +156,7 @@ impl ReplicaError {
             | ReplicaError::DiskFull { shard }
             | ReplicaError::Unreadable { shard }
             | ReplicaError::Malformed { shard, .. }
-            | ReplicaError::Behind { shard, .. }
+            | ReplicaError::Stale { shard, .. }
             | ReplicaError::Lags { shard, .. }
             | ReplicaError::Gone { shard } => shard.node = Some(node),
             // Their words are Cassandra's, which name no replica.
@@ -180,7 +180,7 @@ impl ReplicaError {
             | ReplicaError::DiskFull { shard }
             | ReplicaError::Unreadable { shard }
             | ReplicaError::Malformed { shard, .. }
-            | ReplicaError::Behind { shard, .. }
+            | ReplicaError::Stale { shard, .. }
             | ReplicaError::Lags { shard, .. }
             | ReplicaError::Gone { shard } => Some(*shard),
             ReplicaError::TooLarge { .. } | ReplicaError::TooManyTombstones => None,

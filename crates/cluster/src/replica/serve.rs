@@ -109,7 +109,7 @@ impl Replica {
         let applied = if is_small(&mutations) && !gate.is_ahead() {
             match gate.check_mutations(&mutations) {
                 Ok(()) => Some(apply_all(&self.storage, &mutations)),
-                Err(behind) => return self.answer(Err(behind.into()), durable, responder),
+                Err(stale) => return self.answer(Err(stale.into()), durable, responder),
             }
         } else {
             None

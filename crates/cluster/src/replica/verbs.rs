@@ -78,7 +78,7 @@ pub(crate) async fn ask_to_count(
             Ok(PeerAnswer::Counted { states }) => all.extend(states),
             Ok(_) => return Err(wrong_answer(peer)),
             // What was counted before must not be counted again: so it is not known what was.
-            Err(ReplicaError::Behind { shard, .. }) if !all.is_empty() => return Err(ReplicaError::Gone { shard }),
+            Err(ReplicaError::Stale { shard, .. }) if !all.is_empty() => return Err(ReplicaError::Gone { shard }),
             Err(error) => return Err(error),
         }
     }

@@ -142,7 +142,7 @@ impl Writes {
             let rests_on = self.settle(&mut pending, Kind::BATCH, WRITE_TIME).await?;
             match keepers.copy(&bytes, rests_on).await {
                 Ok(()) => return Ok(pending.planned),
-                Err(NotKept::Behind(node, epoch)) => self.catch_up(Some(node), epoch, WRITE_TIME).await,
+                Err(NotKept::Stale(node, epoch)) => self.catch_up(Some(node), epoch, WRITE_TIME).await,
                 Err(NotKept::Failed(error)) => return Err(Failure::BatchLog { error }),
             }
         }

@@ -43,7 +43,7 @@ impl Writes {
             let (leader, planned) = take_of_one_leader(&mut pending.planned)?;
             let nodes = Rc::clone(planned[0].replication.nodes());
             let states = match self.count_at(&nodes, leader, &planned, rests_on).await {
-                Err(CountFailure::Behind(epoch)) => {
+                Err(CountFailure::Stale(epoch)) => {
                     // Nothing was counted; another node may lead by now.
                     let host = nodes.ring().node(leader).host_id;
                     self.catch_up(Some(host), epoch, until - self.shards.runtime.now()).await;
@@ -70,7 +70,7 @@ impl Writes {
         for (shard, deltas) in by_shard(planned) {
             match self.shards.count(shard, deltas, false, rests_on).await {
                 Ok(_) => is_begun = true,
-                Err(ReplicaError::Behind { .. }) => {
+                Err(ReplicaError::Stale { .. }) => {
                     // What was counted must not be again: then the client hears that it is not known.
                     return Err(if is_begun { Failure::Timeout { received: 0 } } else { Failure::Outdated });
                 }
@@ -94,10 +94,10 @@ impl Writes {
             for (shard, deltas) in by_shard(planned.to_vec()) {
                 match self.shards.count(shard, deltas, true, rests_on).await {
                     Ok(of_shard) => states.extend(of_shard),
-                    Err(ReplicaError::Behind { epoch, .. }) if states.is_empty() => {
-                        return Err(CountFailure::Behind(epoch));
+                    Err(ReplicaError::Stale { epoch, .. }) if states.is_empty() => {
+                        return Err(CountFailure::Stale(epoch));
                     }
-                    Err(ReplicaError::Behind { .. }) => return Err(unknown()),
+                    Err(ReplicaError::Stale { .. }) => return Err(unknown()),
                     Err(error) => return Err(CountFailure::Failed(error.into())),
                 }
             }
@@ -109,7 +109,7 @@ impl Writes {
         let Some(peer) = nodes.peer(leader) else { return Err(unknown()) };
         match self.shards.runtime.timeout(WRITE_TIME, ask_to_count(peer, &deltas, (WRITE_TIME, rests_on))).await {
             Ok(Ok(states)) => Ok(states),
-            Ok(Err(ReplicaError::Behind { epoch, .. })) => Err(CountFailure::Behind(epoch)),
+            Ok(Err(ReplicaError::Stale { epoch, .. })) => Err(CountFailure::Stale(epoch)),
             Err(runtime::Elapsed) if self.shards.storage.planted().is(Bug::DeltaSentTwice) => {
                 ask_to_count(peer, &deltas, (WRITE_TIME, rests_on)).await.map_err(|_| unknown())
             }
@@ -123,7 +123,7 @@ impl Writes {
 /// Why no states came of deltas.
 enum CountFailure {
     /// The leader has applied a change of this epoch that the plan does not know. Nothing was counted.
-    Behind(Epoch),
+    Stale(Epoch),
     /// It failed.
     Failed(Failure),
 }

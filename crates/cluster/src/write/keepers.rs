@@ -42,7 +42,7 @@ struct Answers {
 /// Why no keeper has a copy.
 pub(super) enum NotKept {
     /// A keeper has applied a change that the plan does not know.
-    Behind(HostId, Epoch),
+    Stale(HostId, Epoch),
     /// The last refusal, or silence.
     Failed(ReplicaError),
 }
@@ -73,7 +73,7 @@ impl Keepers {
 
     /// Sends copies to all keepers, and waits until one has it. The rest go on.
     pub(super) async fn copy(&self, mutations: &Rc<Vec<Vec<u8>>>, planned: Epoch) -> Result<(), NotKept> {
-        assert!(self.is_needed(), "copies are sent to somebody");
+        assert!(self.is_needed(), "copies are sent to keepers");
         let runtime = &self.shards.runtime;
         let answers = Rc::new(RefCell::new(Answers { open: self.chosen.len(), ..Answers::default() }));
         let changed = Notify::new();
@@ -100,7 +100,7 @@ impl Keepers {
                 if answers.open == 0 {
                     let (node, error) = answers.refusal.take().expect("each keeper has kept it or not");
                     return Err(match error {
-                        ReplicaError::Behind { epoch, .. } => NotKept::Behind(self.host(node), epoch),
+                        ReplicaError::Stale { epoch, .. } => NotKept::Stale(self.host(node), epoch),
                         error => NotKept::Failed(error),
                     });
                 }

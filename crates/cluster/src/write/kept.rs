@@ -16,15 +16,26 @@ use crate::replica::{ReplicaError, log_batch};
 /// Between two looks at the copies.
 const LOOK: Duration = Duration::from_secs(1);
 
-impl Writes {
+/// A shard as a keeper of other nodes' batches. Clones are the same.
+#[derive(Clone)]
+pub(crate) struct Keeper {
+    writes: Rc<Writes>,
+}
+
+impl Keeper {
+    /// Copies are delivered by `writes`.
+    pub(crate) fn new(writes: Rc<Writes>) -> Keeper {
+        Keeper { writes }
+    }
+
     /// Keeps a copy of another node's batch, durably. From then on this node sees to it that the batch is delivered.
     pub(crate) async fn keep_copy(
-        self: &Rc<Self>,
+        &self,
         name: BatchName,
         mutations: Vec<Vec<u8>>,
         planned: Epoch,
     ) -> Result<(), ReplicaError> {
-        let shards = &self.shards;
+        let shards = &self.writes.shards;
         if shards.copies.has(name) {
             return Ok(());
         }
@@ -32,24 +43,24 @@ impl Writes {
         gate.check_mutations(&mutations)?;
         let id = log_batch(shards, &mutations).await?;
         // It may have waited for room. A copy whose record lies after a truncation that it does not know would bring back what that took.
-        if let Err(behind) = gate.check_mutations(&mutations) {
+        if let Err(stale) = gate.check_mutations(&mutations) {
             shards.storage.finish_batch(id);
-            return Err(behind.into());
+            return Err(stale.into());
         }
         if !shards.copies.keep(name, id, mutations, shards.runtime.now()) {
             // The same was being kept meanwhile.
             shards.storage.finish_batch(id);
         }
         if !shards.copies.is_watched.replace(true) {
-            let writes = Rc::clone(self);
-            drop(shards.runtime.spawn(Group::Maintenance, async move { writes.watch_copies().await }));
+            let keeper = self.clone();
+            drop(shards.runtime.spawn(Group::Maintenance, async move { keeper.watch_copies().await }));
         }
         Ok(())
     }
 
     /// Looks after copies as long as there are some.
-    async fn watch_copies(self: Rc<Self>) {
-        let shards = &self.shards;
+    async fn watch_copies(self) {
+        let shards = &self.writes.shards;
         while !shards.copies.is_empty() {
             shards.runtime.sleep(LOOK).await;
             let mut due = shards.copies.take_due(shards.runtime.now());
@@ -63,8 +74,8 @@ impl Writes {
     }
 
     /// Asks a coordinator about its batches, and delivers those that it does not see to.
-    async fn look_at(self: &Rc<Self>, coordinator: HostId, due: Vec<Due>) {
-        let (shards, nodes) = (&self.shards, self.placement.nodes());
+    async fn look_at(&self, coordinator: HostId, due: Vec<Due>) {
+        let (shards, nodes) = (&self.writes.shards, self.writes.placement.nodes());
         let index = nodes.ring().nodes().iter().position(|node| node.host_id == coordinator);
         let index = index.and_then(|index| u16::try_from(index).ok()).map(NodeIndex);
         let names: Vec<BatchName> = due.iter().map(|due| due.name).collect();
@@ -83,23 +94,24 @@ impl Writes {
     }
 
     /// Delivers a copy. False: not now.
-    async fn deliver_copy(self: &Rc<Self>, due: &Due) -> bool {
+    async fn deliver_copy(&self, due: &Due) -> bool {
         stdx::sometimes!("a copy of a batch is delivered by its keeper");
         let mut planned = Vec::with_capacity(due.mutations.len());
         for mutation in due.mutations.iter() {
             planned.extend(self.plan_copied(mutation.clone()));
-            self.shards.runtime.maybe_yield().await;
+            self.writes.shards.runtime.maybe_yield().await;
         }
-        self.try_to_finish(due.id, &planned).await
+        self.writes.try_to_finish(due.id, &planned).await
     }
 
     /// A mutation of a copy, planned now. `None`: its table is gone.
     fn plan_copied(&self, mutation: Vec<u8>) -> Option<PlannedMutation> {
         let head = MutationRef::decode(&mutation).ok()?;
         let (token, table) = (head.token(), head.table());
-        let keyspace = self.shards.fence.keyspace_of(table)?;
-        let replication = self.placement.replication(keyspace.strategy());
-        let (shard, moment) = (self.owner(token), self.shards.fence.moment());
+        let Writes { shards, placement } = &*self.writes;
+        let keyspace = shards.fence.keyspace_of(table)?;
+        let replication = placement.replication(keyspace.strategy());
+        let (shard, moment) = (self.writes.owner(token), shards.fence.moment());
         Some(PlannedMutation { replication, token, shard, mutation, moment })
     }
 }

@@ -8,11 +8,11 @@
 //! | planned | else | planned on the present ring, once this node has applied the change |
 //! | asked | enough answers, by the ring of the plan and by the present one | ended: done |
 //! | asked | enough answers, by the ring of the plan alone | planned, with the acknowledgements of nodes that are replicas still |
-//! | asked | a replica is Behind, and the rest does not suffice | planned, with all acknowledgements |
+//! | asked | a replica is Stale, and the rest does not suffice | planned, with all acknowledgements |
 //! | asked | the level cannot be reached | ended: the failure |
 //! | any | the time is over | ended: a time-out |
 //!
-//! Only acknowledgements are carried over. A replica that was Behind when the write ended is sent its part once more, by a plan of then, without anybody waiting.
+//! Only acknowledgements are carried over. A replica that was Stale when the write ended is sent its part once more, by a plan of then, without anybody waiting.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -32,7 +32,7 @@ use crate::outcome::Failure;
 use crate::plan::{Nodes, Replication};
 use crate::replica::{ReplicaError, ReplicaShard, WriteTerms};
 
-/// Times that a part which was Behind after its write's end is planned again.
+/// Times that a part which was Stale after its write's end is planned again.
 const LATE_TRIES: u8 = 4;
 
 /// How many replicas must have each mutation.
@@ -94,7 +94,7 @@ enum Round {
     /// Each mutation has what it needs by the ring of its plan.
     Done(Pending),
     /// A replica is ahead of the plan.
-    Behind(Pending, HostId, Epoch),
+    Stale(Pending, HostId, Epoch),
 }
 
 impl Writes {
@@ -116,7 +116,7 @@ impl Writes {
             }
             if pending.acknowledged.is_empty() && is_local(&pending.planned, &needs) {
                 match self.write_locally(&mut pending, kind, rests_on).await {
-                    Err(ReplicaError::Behind { epoch, .. }) if !pending.planned.is_empty() => {
+                    Err(ReplicaError::Stale { epoch, .. }) if !pending.planned.is_empty() => {
                         self.catch_up(None, epoch, until - runtime.now()).await;
                         if runtime.now() >= until {
                             return Err(Failure::Timeout { received: 0 });
@@ -124,7 +124,7 @@ impl Writes {
                         continue;
                     }
                     // Its only part was not done, and its bytes are gone: its statement is planned again.
-                    Err(ReplicaError::Behind { epoch, .. }) => {
+                    Err(ReplicaError::Stale { epoch, .. }) => {
                         self.catch_up(None, epoch, until - runtime.now()).await;
                         return Err(Failure::Outdated);
                     }
@@ -134,7 +134,7 @@ impl Writes {
             match self.round(pending, &needs, (kind, rests_on), until - runtime.now()).await? {
                 Round::Done(_) if !fence.is_placed_otherwise(rests_on) => return Ok(()),
                 Round::Done(next) => pending = next,
-                Round::Behind(next, node, epoch) => {
+                Round::Stale(next, node, epoch) => {
                     pending = next;
                     self.catch_up(Some(node), epoch, until - runtime.now()).await;
                 }
@@ -146,7 +146,7 @@ impl Writes {
     /// Follows a node up to an epoch that it answered with.
     pub(super) async fn catch_up(&self, node: Option<HostId>, epoch: Epoch, time: Duration) {
         // Too late, or not yet: the next look at the plan and the clock says which.
-        let _ = self.shards.runtime.timeout(time, self.shards.fence.catch_up_behind(node, epoch)).await;
+        let _ = self.shards.runtime.timeout(time, self.shards.fence.catch_up_after(node, epoch)).await;
     }
 
     /// Sees to it that all plans are as they would be now. Gives the epoch that they rest on, which this node has applied.
@@ -246,7 +246,7 @@ impl Writes {
             runtime.spawn(Group::Query, async move {
                 let (node, answer) = part.place.write(&writes.shards, &nodes, &part.mutations(&write), terms).await;
                 tally.count(node, &part.indices, &answer);
-                if let Answer::Refused(ReplicaError::Behind { epoch, .. }) = answer {
+                if let Answer::Refused(ReplicaError::Stale { epoch, .. }) = answer {
                     let host = nodes.ring().node(node).host_id;
                     writes.when_over(&tally, (&write, &part.indices), kind, (host, epoch)).await;
                 }
@@ -270,9 +270,9 @@ impl Writes {
                 tally.end(Stage::Over);
                 Err(failure)
             }
-            Verdict::Behind(node, epoch) => {
+            Verdict::Stale(node, epoch) => {
                 tally.end(Stage::Superseded);
-                Ok(Round::Behind(pending(), nodes.ring().node(node).host_id, epoch))
+                Ok(Round::Stale(pending(), nodes.ring().node(node).host_id, epoch))
             }
             Verdict::Done | Verdict::Open if self.shards.fence.is_placed_otherwise(rests_on) => {
                 tally.end(Stage::Superseded);
@@ -285,7 +285,7 @@ impl Writes {
         }
     }
 
-    /// Waits until a write is over of which a replica was Behind, and sends that part again, by a plan of then. Does nothing if the write goes on: it is planned
+    /// Waits until a write is over of which a replica was Stale, and sends that part again, by a plan of then. Does nothing if the write goes on: it is planned
     /// again as a whole.
     async fn when_over(
         self: &Rc<Self>,

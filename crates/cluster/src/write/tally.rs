@@ -34,21 +34,21 @@ struct Counted {
 pub(super) struct Tally {
     mutations: RefCell<Vec<Counted>>,
     /// The replicas that were asked by a plan that is older than a change that they have applied, with that change's epoch.
-    behind: RefCell<Vec<(NodeIndex, Epoch)>>,
+    stale: RefCell<Vec<(NodeIndex, Epoch)>>,
     stage: Cell<Stage>,
     staged: Notify,
     changed: Notify,
     planted: Planted,
 }
 
-/// Who waits for answers.
+/// The write that waits for answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stage {
     /// The write.
     Counting,
-    /// Nobody: the write was planned again, as a whole.
+    /// None: the write was planned again, as a whole.
     Superseded,
-    /// Nobody: the write has ended.
+    /// None: the write has ended.
     Over,
 }
 
@@ -60,7 +60,7 @@ pub(super) enum Verdict {
     /// More answers may decide it.
     Open,
     /// The rest is to be planned again: this node has applied a change of this epoch that the plan does not know.
-    Behind(NodeIndex, Epoch),
+    Stale(NodeIndex, Epoch),
     /// Some mutation cannot have them any more.
     Failed(Failure),
 }
@@ -70,7 +70,7 @@ impl Tally {
     pub(super) fn new(planted: Planted) -> Self {
         Tally {
             mutations: RefCell::default(),
-            behind: RefCell::default(),
+            stale: RefCell::default(),
             stage: Cell::new(Stage::Counting),
             staged: Notify::new(),
             changed: Notify::new(),
@@ -94,17 +94,17 @@ impl Tally {
         self.mutations.borrow().iter().map(|counted| counted.written.clone()).collect()
     }
 
-    /// Nobody waits for further answers.
+    /// No write waits for further answers.
     ///
     /// # Panics
-    /// If nobody has before.
+    /// If that was said before.
     pub(super) fn end(&self, stage: Stage) {
         assert!(self.stage.get() == Stage::Counting && stage != Stage::Counting, "a round ends once");
         self.stage.set(stage);
         self.staged.notify_all();
     }
 
-    /// Waits until nobody waits for answers.
+    /// Waits until no write waits for answers.
     pub(super) async fn ended(&self) -> Stage {
         while self.stage.get() == Stage::Counting {
             self.staged.notified().await;
@@ -114,9 +114,9 @@ impl Tally {
 
     /// Counts a replica's answer for the mutations at `indices`.
     pub(super) fn count(&self, node: NodeIndex, indices: &[usize], answer: &Answer) {
-        if let Answer::Refused(ReplicaError::Behind { epoch, .. }) = answer {
+        if let Answer::Refused(ReplicaError::Stale { epoch, .. }) = answer {
             // It has neither done nor refused it.
-            self.behind.borrow_mut().push((node, *epoch));
+            self.stale.borrow_mut().push((node, *epoch));
             return self.changed.notify();
         }
         let mut mutations = self.mutations.borrow_mut();
@@ -157,8 +157,8 @@ impl Tally {
             }
             verdict = Verdict::Open;
         }
-        match (verdict, self.behind.borrow().last()) {
-            (Verdict::Open, Some(&(node, epoch))) => Verdict::Behind(node, epoch),
+        match (verdict, self.stale.borrow().last()) {
+            (Verdict::Open, Some(&(node, epoch))) => Verdict::Stale(node, epoch),
             (verdict, _) => verdict,
         }
     }
@@ -225,12 +225,12 @@ mod tests {
             tally.verdict(&ring)
         };
         let refused = Answer::Refused(ReplicaError::Gone { shard: 0.into() });
-        let behind = Answer::Refused(ReplicaError::Behind { shard: 0.into(), epoch: Epoch(9) });
+        let stale = Answer::Refused(ReplicaError::Stale { shard: 0.into(), epoch: Epoch(9) });
         assert_eq!(after(&[0], &[]), Verdict::Failed(Failure::Timeout { received: 0 }));
         assert_eq!(after(&[0], &[(0, Answer::Written)]), Verdict::Failed(Failure::Timeout { received: 1 }));
         assert_eq!(after(&[0, 1, 2], &[(0, Answer::Written), (1, refused.clone())]), Verdict::Open);
-        assert_eq!(after(&[0, 1], &[(0, behind.clone())]), Verdict::Behind(NodeIndex(0), Epoch(9)));
-        let done = [(0, behind), (1, Answer::Written), (2, Answer::Written)];
+        assert_eq!(after(&[0, 1], &[(0, stale.clone())]), Verdict::Stale(NodeIndex(0), Epoch(9)));
+        let done = [(0, stale), (1, Answer::Written), (2, Answer::Written)];
         assert_eq!(after(&[0, 1, 2], &done), Verdict::Done, "the others suffice");
         let failed = after(&[0, 1, 2], &[(1, refused.clone()), (2, refused)]);
         assert!(matches!(&failed, Verdict::Failed(Failure::Failed { received: 0, refusals }) if refusals.len() == 2));

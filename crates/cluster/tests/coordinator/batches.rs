@@ -83,7 +83,7 @@ fn a_keeper_that_hears_nothing_asks_and_waits_as_long_as_the_coordinator_goes_on
         node.until_up(1).await;
         node.until_up(2).await;
         let (first, second) = (key_of(&node, 1), key_of(&node, 2));
-        // Nobody reaches the second part's node; its coordinator stays, and so does the copy.
+        // No node reaches the second part's; its coordinator stays, and so does the copy.
         [(0, 2), (1, 2)].into_iter().for_each(|(from, to)| node.site.link(from, to, CUT));
         node.runtime.sleep(10 * PAUSE).await;
         let batch = vec![node.planned(first), node.planned(second)];

@@ -11,7 +11,7 @@ use crate::world::on_nodes;
 /// Longer than a write may take, shorter than the connection is thought to be alive for.
 const HELD: Duration = Duration::from_secs(8);
 
-/// Sequence *held-frame*: the link holds a write until long after its client was told of a time-out, and the row has been deleted since. It must not be applied. Planted:
+/// Sequence *held-frame*: the link holds a write until long after its client received a time-out, and the row has been deleted since. It must not be applied. Planted:
 /// deadline-from-receipt.
 #[test]
 fn a_frame_that_the_link_held_is_not_served() {

@@ -53,7 +53,7 @@ fn a_plain_write_that_is_older_than_a_truncation_comes_after_it() {
 }
 
 #[test]
-fn a_write_behind_a_change_of_the_ring_reaches_the_replicas_of_now() {
+fn a_write_before_a_change_of_the_ring_reaches_the_replicas_of_now() {
     const KEYS: [&[u8]; 8] = [b"a", b"b", b"c", b"d", b"e", b"f", b"g", b"h"];
     on_nodes(2, 2, async |node| {
         node.until_up(1).await;

@@ -1,4 +1,4 @@
-//! Three nodes on simulated machines, each a coordinator with one shard, and a log of changes that each applies when it is told to or when a request needs it.
+//! Three nodes on simulated machines, each a coordinator with one shard, and a log of changes that each applies when the test says so or when a request needs it.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;

@@ -6,6 +6,7 @@ use runtime::{Group, Responder};
 use topology::Ring;
 
 use super::Engine;
+use super::follow::lead_catch_up;
 use crate::control::{ControlReply, ControlRequest};
 
 impl Engine {
@@ -40,7 +41,7 @@ impl Engine {
             ControlRequest::CatchUp { node, epoch } => {
                 let engine = self.clone();
                 self.inner.runtime.spawn(Group::Query, async move {
-                    responder.reply(ControlReply::Applied(engine.lead_catch_up(node, epoch).await));
+                    responder.reply(ControlReply::Applied(lead_catch_up(&engine, node, epoch).await));
                 });
             }
             ControlRequest::InstallRing { epoch, nodes, local } => {

@@ -18,42 +18,40 @@ const AGAIN: Duration = Duration::from_millis(100);
 /// Questions before it is given up. Whoever waits has a shorter time of its own.
 const TRIES: u32 = 50;
 
-impl Engine {
-    /// Has the shard's requests compare epochs, from the state of `epoch` on.
-    pub(super) fn begin_fence(&self, epoch: Epoch) {
-        let of = Rc::downgrade(&self.inner);
-        let catch_up: CatchUp = Box::new(move |node, epoch| {
-            let engine = of.upgrade().map(|inner| Engine { inner });
-            Box::pin(async move {
-                match engine {
-                    Some(engine) => engine.follow_to(node, epoch).await,
-                    None => NO_EPOCH,
-                }
-            })
-        });
-        self.inner.coordinator.begin_fence(epoch, &self.catalog().schema, catch_up);
-    }
+/// Has the requests of an engine's shard compare epochs, from the state of `epoch` on.
+pub(super) fn begin_fence(engine: &Engine, epoch: Epoch) {
+    let of = Rc::downgrade(&engine.inner);
+    let catch_up: CatchUp = Box::new(move |node, epoch| {
+        let engine = of.upgrade().map(|inner| Engine { inner });
+        Box::pin(async move {
+            match engine {
+                Some(engine) => follow(&engine, node, epoch).await,
+                None => NO_EPOCH,
+            }
+        })
+    });
+    engine.inner.coordinator.begin_fence(epoch, &engine.catalog().schema, catch_up);
+}
 
-    /// Has shard 0 follow a node up to an epoch. Gives the epoch that this node has applied then.
-    async fn follow_to(&self, node: Option<HostId>, epoch: Epoch) -> Epoch {
-        match self.control().call(LEADER, ControlRequest::CatchUp { node, epoch }).await {
-            Ok(ControlReply::Applied(epoch)) => epoch,
-            Ok(reply) => panic!("shard 0 answers with the epoch that is applied, not with {reply:?}"),
-            Err(_) => NO_EPOCH,
+/// Has shard 0 follow a node up to an epoch. Gives the epoch that this node has applied then.
+async fn follow(engine: &Engine, node: Option<HostId>, epoch: Epoch) -> Epoch {
+    match engine.control().call(LEADER, ControlRequest::CatchUp { node, epoch }).await {
+        Ok(ControlReply::Applied(epoch)) => epoch,
+        Ok(reply) => panic!("shard 0 answers with the epoch that is applied, not with {reply:?}"),
+        Err(_) => NO_EPOCH,
+    }
+}
+
+/// Follows a node up to an epoch, on shard 0.
+pub(super) async fn lead_catch_up(engine: &Engine, node: Option<HostId>, epoch: Epoch) -> Epoch {
+    let (group, wanted) = (engine.group(), Index(epoch.0));
+    for _ in 0..TRIES {
+        if let Some(node) = node {
+            group.with_member(|member, _| member.hear_of_epoch(node_id(node), wanted));
+        }
+        if engine.inner.runtime.timeout(AGAIN, group.applied(wanted)).await.is_ok() {
+            break;
         }
     }
-
-    /// Follows a node up to an epoch, on shard 0.
-    pub(super) async fn lead_catch_up(&self, node: Option<HostId>, epoch: Epoch) -> Epoch {
-        let (group, wanted) = (self.group(), Index(epoch.0));
-        for _ in 0..TRIES {
-            if let Some(node) = node {
-                group.with_member(|member, _| member.hear_of_epoch(node_id(node), wanted));
-            }
-            if self.inner.runtime.timeout(AGAIN, group.applied(wanted)).await.is_ok() {
-                break;
-            }
-        }
-        group.with_member(|member, _| Epoch(member.applied().0))
-    }
+    group.with_member(|member, _| Epoch(member.applied().0))
 }

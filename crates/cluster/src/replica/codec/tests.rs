@@ -78,7 +78,7 @@ fn answers_round_trip() {
         PeerAnswer::Failed(ReplicaError::NotSynced { shard: 7.into(), reason: SyncError::Poisoned }),
         PeerAnswer::Failed(ReplicaError::NotSynced { shard: 8.into(), reason: SyncError::DiskFull }),
         PeerAnswer::Failed(ReplicaError::Unreadable { shard: 9.into() }),
-        PeerAnswer::Failed(ReplicaError::Behind { shard: 10.into(), epoch: Epoch(1 << 40) }),
+        PeerAnswer::Failed(ReplicaError::Stale { shard: 10.into(), epoch: Epoch(1 << 40) }),
         PeerAnswer::Failed(ReplicaError::Lags { shard: 11.into(), epoch: Epoch(3) }),
     ];
     for answer in answers {
@@ -120,7 +120,7 @@ fn frames() -> Vec<(&'static str, Vec<u8>)> {
             "not synced",
             answer(PeerAnswer::Failed(ReplicaError::NotSynced { shard: 8.into(), reason: SyncError::DiskFull })),
         ),
-        ("behind", answer(PeerAnswer::Failed(ReplicaError::Behind { shard: 1.into(), epoch: Epoch(17) }))),
+        ("stale", answer(PeerAnswer::Failed(ReplicaError::Stale { shard: 1.into(), epoch: Epoch(17) }))),
         ("counted", answer(PeerAnswer::Counted { states: vec![b"state".to_vec()] })),
         ("batch copy", request(PeerRequest::BatchCopy { name: NAME, mutations: vec![b"first".to_vec()] })),
         ("batch done", request(PeerRequest::BatchDone { names: vec![NAME] })),
