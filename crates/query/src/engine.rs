@@ -230,7 +230,8 @@ impl Engine {
         let mesh = seats.handed_over.open(&runtime, serve);
         engine.inner.handed_over.set(mesh).ok().expect("the seat is opened once");
         if let Some(epoch) = epoch {
-            follow::begin_fence(&engine, epoch);
+            let catch_up = follow::catch_up(engine.control().clone());
+            engine.inner.coordinator.begin_fence(epoch, &engine.catalog().schema, catch_up);
         }
         if let Some(parts) = metadata {
             engine.start_group(parts, links);

@@ -219,11 +219,6 @@ impl Shard {
         !is_truncated && self.engine().tables.get(mutation.table()).is_some()
     }
 
-    /// True if a batch of that name is logged and not finished.
-    pub fn is_batch_unfinished(&self, id: BatchId) -> bool {
-        self.unfinished().batches.contains_key(&id)
-    }
-
     /// How many batches are logged and not finished.
     pub fn unfinished_batches(&self) -> usize {
         self.unfinished().batches.len()
@@ -233,4 +228,9 @@ impl Shard {
     pub fn appended(&self) -> LogSequence {
         self.log().appended()
     }
+}
+
+/// True if a batch of that name is logged on a shard and not finished.
+pub fn is_batch_unfinished(shard: &Shard, id: BatchId) -> bool {
+    shard.unfinished().batches.contains_key(&id)
 }

@@ -33,7 +33,7 @@ mod tables;
 mod try_outcome;
 mod write_admission;
 
-pub use batchlog::{BatchId, UnfinishedBatch};
+pub use batchlog::{BatchId, UnfinishedBatch, is_batch_unfinished};
 pub use cache::CacheCounters;
 pub use chunked_apply::is_small;
 pub use compaction::{Compacted, CompactionError, Garbage, Scrubbed};

@@ -15,7 +15,7 @@ use crate::fence::Plan;
 use crate::outcome::Failure;
 use crate::paxos::Attempt;
 use crate::plan::{Nodes, PlanPlace, ReplicaPlan, Replication};
-use crate::replica::{PageLimits, ReplicaError};
+use crate::replica::{PageLimits, ReplicaError, Shards};
 use crate::write::{PlannedMutation, are_local};
 
 /// The longest that a read waits for this node to apply a change.
@@ -124,7 +124,7 @@ impl Coordinator {
         limits: PageLimits,
         sink: &mut impl RowSink,
     ) -> Result<ReadDone, Failure> {
-        let planned = self.read_planned_at(table.id, plan.epoch()).await?;
+        let planned = read_planned_at(&self.inner.shards, table.id, plan.epoch()).await?;
         let limits = PageLimits { planned, ..limits };
         let read = self.inner.reads.read(plan, table, command, limits, sink).await;
         self.judge_read(planned, plan.nodes, read).await
@@ -142,26 +142,10 @@ impl Coordinator {
         limits: PageLimits,
         sink: &mut impl RowSink,
     ) -> Result<ReadDone, Failure> {
-        let planned = self.read_planned_at(table.id, replication.epoch()).await?;
+        let planned = read_planned_at(&self.inner.shards, table.id, replication.epoch()).await?;
         let limits = PageLimits { planned, ..limits };
         let scanned = self.inner.reads.scan(replication, level, table, command, limits, sink).await;
         self.judge_read(planned, replication.nodes(), scanned).await
-    }
-
-    /// The epoch that a read's plan by a ring rests on, once this node has applied it.
-    async fn read_planned_at(&self, table: TableId, ring: Epoch) -> Result<Epoch, Failure> {
-        let fence = self.fence();
-        let planned = match fence.judge(table, fence.moment(), ring, false) {
-            Plan::Stands(epoch) => epoch,
-            Plan::Outdated(_) | Plan::Truncated | Plan::Gone => return Err(Failure::Outdated),
-        };
-        if fence.has_applied(planned) {
-            return Ok(planned);
-        }
-        match self.inner.shards.runtime.timeout(CATCH_UP_TIME, fence.catch_up(None, planned)).await {
-            Ok(true) => Ok(planned),
-            Ok(false) | Err(Elapsed) => Err(Failure::Timeout { received: 0 }),
-        }
     }
 
     /// The end of a read whose plan rests on an epoch. Where a replica was Stale, or the ring has changed meanwhile, no answer to it counts.
@@ -227,5 +211,21 @@ impl Coordinator {
     #[inline]
     pub fn seen(&self) -> LogSequence {
         self.inner.rounds.seen()
+    }
+}
+
+/// The epoch that a read's plan by a ring rests on, once this node has applied it.
+async fn read_planned_at(shards: &Shards, table: TableId, ring: Epoch) -> Result<Epoch, Failure> {
+    let fence = &shards.fence;
+    let planned = match fence.judge(table, fence.moment(), ring, false) {
+        Plan::Stands(epoch) => epoch,
+        Plan::Outdated(_) | Plan::Truncated | Plan::Gone => return Err(Failure::Outdated),
+    };
+    if fence.has_applied(planned) {
+        return Ok(planned);
+    }
+    match shards.runtime.timeout(CATCH_UP_TIME, fence.catch_up(None, planned)).await {
+        Ok(true) => Ok(planned),
+        Ok(false) | Err(Elapsed) => Err(Failure::Timeout { received: 0 }),
     }
 }

@@ -127,7 +127,7 @@ pub enum ReplicaError {
     Lags {
         /// The replica.
         shard: ReplicaShard,
-        /// What the request rests on.
+        /// The epoch that the request rests on.
         epoch: Epoch,
     },
     /// It has ended.

@@ -63,7 +63,7 @@ impl ReplicaRequest {
 /// How a replica is to write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WriteTerms {
-    /// Whether to answer only when it is synced, whatever the mode.
+    /// The answer waits until it is synced, whatever the mode.
     pub durable: bool,
     /// The epoch that the plan rests on.
     pub planned: Epoch,
@@ -78,7 +78,7 @@ pub struct ReadRequest {
     pub limits: PageLimits,
 }
 
-/// What one page of a read may hold, and the epoch that the read was planned at. At least one row is always delivered, so that a reader makes progress.
+/// The bounds of one page of a read, and the epoch that the read was planned at. At least one row is always delivered, so that a reader makes progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PageLimits {
     /// Rows at most.
@@ -105,7 +105,7 @@ pub enum ReplicaReply {
     },
     /// One page of a read.
     Page(Page),
-    /// What is known of each batch.
+    /// Each batch, as it is known.
     Fates(Vec<Fate>),
     /// Nothing was done.
     Failed(ReplicaError),

@@ -78,7 +78,7 @@ pub enum PeerAnswer {
     },
     /// One page of a read.
     Page(Page),
-    /// What is known of each batch.
+    /// Each batch, as it is known.
     Fates(Vec<Fate>),
     /// It was not done, or not all of it.
     Failed(ReplicaError),

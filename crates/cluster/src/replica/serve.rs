@@ -92,7 +92,7 @@ impl Replica {
     fn fate(&self, name: BatchName) -> Fate {
         let id = BatchId::new(name.boot, name.sequence);
         let is_own = name.host_id == self.copies.own() && name.shard == self.runtime.shard().0;
-        match is_own && self.storage.is_batch_unfinished(id) {
+        match is_own && storage::is_batch_unfinished(&self.storage, id) {
             true => Fate::Unfinished,
             false => self.copies.fate(name),
         }

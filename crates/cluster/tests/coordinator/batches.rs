@@ -99,7 +99,7 @@ fn a_keeper_that_hears_nothing_asks_and_waits_as_long_as_the_coordinator_goes_on
     });
 }
 
-/// What a truncation took does not come back by a copy.
+/// A copy does not bring back the rows that a truncation took.
 #[test]
 fn a_keeper_delivers_nothing_of_a_truncated_table() {
     on_nodes(1, 3, async |node| {

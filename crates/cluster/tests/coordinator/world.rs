@@ -132,7 +132,7 @@ fn schema(shape: Shape, has_table: bool) -> Schema {
     Schema::empty().with_all(&changes)
 }
 
-/// What the test does on a node.
+/// A step of the test on a node.
 type Job = Box<dyn FnOnce(Rc<Member>) -> Pin<Box<dyn Future<Output = ()>>>>;
 
 /// The world as a test sees it.

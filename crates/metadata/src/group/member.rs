@@ -303,13 +303,6 @@ impl Member {
         self.answer_what_is_due();
     }
 
-    /// Another node has applied an epoch, or is at work on it: it is asked for what this one lacks. That it has applied all of it is not noted.
-    pub fn hear_of_epoch(&mut self, of: NodeId, epoch: Index) {
-        if epoch > self.raft.commit_index() {
-            self.ask_since(of);
-        }
-    }
-
     /// All shards have applied up to this epoch.
     pub fn applied_on_all(&mut self, epoch: Index) {
         assert!(epoch >= self.applied && epoch <= self.state.epoch(), "shards apply what was handed to them, in order");
@@ -654,5 +647,12 @@ impl Member {
 
     fn send(&mut self, to: NodeId, message: GroupMessage) {
         self.next.messages.push((to, message));
+    }
+}
+
+/// Another node has applied an epoch, or is at work on it: it is asked for what this one lacks. That it has applied all of it is not noted.
+pub fn hear_of_epoch(member: &mut Member, of: NodeId, epoch: Index) {
+    if epoch > member.raft.commit_index() {
+        member.ask_since(of);
     }
 }

@@ -41,7 +41,9 @@ impl Engine {
             ControlRequest::CatchUp { node, epoch } => {
                 let engine = self.clone();
                 self.inner.runtime.spawn(Group::Query, async move {
-                    responder.reply(ControlReply::Applied(lead_catch_up(&engine, node, epoch).await));
+                    responder.reply(ControlReply::Applied(
+                        lead_catch_up(&engine.inner.runtime, engine.group(), node, epoch).await,
+                    ));
                 });
             }
             ControlRequest::InstallRing { epoch, nodes, local } => {
