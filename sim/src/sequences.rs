@@ -4,6 +4,7 @@
 //! |---|---|---|
 //! | `commit-index` | a voter whose log ends in an uncommitted TRUNCATE restarts without a majority | it truncates nothing and keeps the committed schema; later all nodes agree |
 //! | `truncate-crash` | power of all nodes is cut while a TRUNCATE is applied beside writes | what was written after the table was seen empty is there |
+//! | `truncate-with-one-down` | a TRUNCATE while a node is down, and one during which a node goes away | it is refused with nothing done, or answered with an error; that node truncates when it is back |
 //! | `two-founders` | two nodes, one of them wiped, start at once beside a third one that answers late | one group; a wiped member is refused |
 //! | `two-recoveries` | two halves of a cluster are recovered, each by an operator of its own | they never merge, and both say so |
 //! | `all-peers-restart` | a node comes back on an image of its disk after all others have restarted | it is found out, and follows without a vote |
@@ -24,6 +25,7 @@ mod held_frame;
 mod late_write;
 mod recoveries;
 mod truncate_crash;
+pub(crate) mod truncate_down;
 
 use planted::Planted;
 
@@ -57,10 +59,11 @@ impl Sequence {
 }
 
 /// All of them.
-pub const SEQUENCES: [Sequence; 10] = [
+pub const SEQUENCES: [Sequence; 11] = [
     Sequence { name: "all-peers-restart", needs: None, run: all_peers_restart::run },
     Sequence { name: "commit-index", needs: None, run: commit_index::run },
     Sequence { name: "truncate-crash", needs: None, run: truncate_crash::run },
+    Sequence { name: "truncate-with-one-down", needs: None, run: truncate_down::run },
     Sequence { name: "two-founders", needs: None, run: founders::run },
     Sequence { name: "two-recoveries", needs: None, run: recoveries::halves },
     Sequence { name: "recovery-cut-short", needs: None, run: recoveries::cut_short },

@@ -38,6 +38,11 @@ fn truncate_crash() {
 }
 
 #[test]
+fn truncate_with_one_down() {
+    run("truncate-with-one-down", 4);
+}
+
+#[test]
 fn two_founders() {
     let cases = ["wiped before it was a member", "wiped when it was a member"];
     reached(&run("two-founders", 48), &[&["A has the lower id", "B has the lower id"][..], &cases].concat());

@@ -32,7 +32,15 @@ const MEMORY_FOLDER: &str = "/dev/shm";
 const RESERVE_TEST: &str = "a_nearly_full_disk_keeps_its_reserve";
 /// The suites that run one after the other; the lanes run at once. Most of the time of the power tests a server starts.
 const LANES: [&[Suite]; 2] = [
-    &[Suite::Consensus, Suite::Group, Suite::Membership, Suite::Requests, Suite::Simulation, Suite::Storage],
+    &[
+        Suite::Consensus,
+        Suite::Group,
+        Suite::Membership,
+        Suite::Requests,
+        Suite::Coordinator,
+        Suite::Simulation,
+        Suite::Storage,
+    ],
     &[Suite::Power, Suite::Faults],
 ];
 /// Runs whole suites too.
@@ -47,6 +55,7 @@ struct Built {
     group: PathBuf,
     membership: PathBuf,
     requests: PathBuf,
+    coordinator: PathBuf,
     simulator: PathBuf,
 }
 
@@ -208,12 +217,13 @@ fn run_part(built: &Built, suite: Suite, part: &Part<'_>, bug: Option<&str>) -> 
         Suite::Group => Command::new(&built.group),
         Suite::Membership => Command::new(&built.membership),
         Suite::Requests => Command::new(&built.requests),
+        Suite::Coordinator => Command::new(&built.coordinator),
         Suite::Power | Suite::Faults => Command::new(&built.power),
         Suite::Simulation => Command::new(&built.simulator),
     };
     match (suite, part) {
         (
-            Suite::Storage | Suite::Consensus | Suite::Group | Suite::Membership | Suite::Requests,
+            Suite::Storage | Suite::Consensus | Suite::Group | Suite::Membership | Suite::Requests | Suite::Coordinator,
             Part::Witnesses(names),
         ) => {
             command.args(names);
@@ -228,7 +238,7 @@ fn run_part(built: &Built, suite: Suite, part: &Part<'_>, bug: Option<&str>) -> 
         (Suite::Storage, Part::Whole) => {
             command.args(["--skip", LONG_TEST]);
         }
-        (Suite::Consensus | Suite::Membership | Suite::Requests, Part::Whole) => {}
+        (Suite::Consensus | Suite::Membership | Suite::Requests | Suite::Coordinator, Part::Whole) => {}
         (Suite::Group, Part::Whole) => {
             command.args(GROUP_TESTS);
         }
@@ -282,6 +292,7 @@ fn build(budget: Duration) -> Result<Built, String> {
         group: built::unit_tests("crates/metadata", "helenus-metadata", budget)?.program,
         membership: built::unit_tests("crates/membership", "helenus-membership", budget)?.program,
         requests: built::unit_tests("crates/cluster", "helenus-cluster", budget)?.program,
+        coordinator: built::test("crates/cluster", "coordinator", budget)?.program,
         power: built::test("tests", "recovery", budget)?.program,
     })
 }
@@ -312,6 +323,7 @@ mod tests_of_the_list {
                 Suite::Group => "crates/metadata/src",
                 Suite::Membership => "crates/membership/src",
                 Suite::Requests => "crates/cluster/src",
+                Suite::Coordinator => "crates/cluster/tests/coordinator",
                 Suite::Power | Suite::Faults => "tests/power",
                 // Its own tests look for these.
                 Suite::Simulation => continue,

@@ -16,9 +16,10 @@ use std::rc::Rc;
 use internode::{Incoming, LocalNode, PeerSocket, Peers};
 use mutation::CounterId;
 use runtime::{Mesh, MeshSeat, Runtime, ShardId, TaskHandle};
-use schema::TableId;
-use topology::{ConsistencyLevel, HostId, ReplicationStrategy, Ring, Sharder, Token};
+use schema::{Schema, TableId};
+use topology::{ConsistencyLevel, Epoch, HostId, ReplicationStrategy, Ring, Sharder, Token};
 
+use crate::fence::{CatchUp, Fence};
 use crate::hints::Delivery;
 use crate::paxos::Rounds;
 use crate::plan::{self, Placement};
@@ -89,11 +90,12 @@ impl Coordinator {
     /// Takes the seats, begins to serve the other shards, and to dial the other nodes.
     pub fn new(parts: CoordinatorParts) -> Coordinator {
         let CoordinatorParts { runtime, ring, sharder, storage, seat, peer_seat, internode, scans_max, hints } = parts;
-        let local = ring.local_node().host_id;
+        let (local, planted) = (ring.local_node().host_id, storage.planted());
         let hints = Hints::open(&runtime, &storage, &hints, internode.is_some());
         let shards = Shards::new(runtime.clone(), sharder, storage, CounterId(local.0), seat);
         let peers = internode.clone().map(|internode| Peers::new(&runtime, internode));
         let incoming = Incoming::default();
+        incoming.plant(planted);
         incoming.follow(ring.others().map(|node| node.host_id));
         let placement = Placement::new(ring, peers);
         let inner = Inner {
@@ -119,8 +121,29 @@ impl Coordinator {
     /// # Panics
     /// If the ring's epoch is not later than the present one's, or its local node is another.
     pub fn install_ring(&self, ring: Rc<Ring>) {
+        let epoch = ring.epoch();
         self.inner.incoming.follow(ring.others().map(|node| node.host_id));
-        self.inner.placement.install(ring);
+        if self.inner.placement.install(ring) {
+            self.fence().ring_changed(epoch);
+        }
+    }
+
+    /// Compares epochs from now on. The shard begins with the schema of the state at `epoch`.
+    ///
+    /// # Panics
+    /// If it has begun.
+    pub fn begin_fence(&self, epoch: Epoch, schema: &Schema, catch_up: CatchUp) {
+        self.fence().begin(epoch, self.ring().epoch(), schema, catch_up);
+    }
+
+    /// All of the state of `epoch` was taken over from another node, with its ring.
+    pub fn replaced(&self, epoch: Epoch) {
+        self.fence().replaced(epoch, self.ring().epoch());
+    }
+
+    /// The epochs of the ring and of the tables, as this shard knows them.
+    pub fn fence(&self) -> &Fence {
+        &self.inner.shards.fence
     }
 
     /// A keyspace's replication on the present ring, for [`Coordinator::plan`]. To be asked for again when the keyspace or the

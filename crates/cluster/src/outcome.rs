@@ -47,6 +47,9 @@ pub enum Failure {
         /// Those that did.
         refusals: Vec<Refusal>,
     },
+    /// The ring or a table has changed since the plan was made, and nothing was written: the statement is to be planned again.
+    #[error("the ring or the table has changed since the statement was planned")]
+    Outdated,
     /// The log of a batch was not written: nothing was done.
     #[error("cannot write the batch log: {error}")]
     BatchLog {

@@ -4,6 +4,7 @@
 
 mod answer;
 mod apply;
+mod batch_log;
 mod codec;
 mod digest;
 mod error;
@@ -18,16 +19,18 @@ mod verbs;
 pub(crate) use codec::MUTATIONS_MAX;
 pub use codec::{decode_answer, decode_request, encode_answer, encode_request};
 pub use error::{ReplicaError, ReplicaShard};
-pub use message::{PageLimits, ReadRequest, ReplicaReply, ReplicaRequest};
+pub use message::{PageLimits, ReadRequest, ReplicaReply, ReplicaRequest, WriteTerms};
 pub use page::{PageWriter, rebuild_row};
 pub use peer_message::{PeerAnswer, PeerRead, PeerRequest, PeerShard};
 pub use unsynced::Unsynced;
 
 pub(crate) use answer::answer;
 pub(crate) use apply::{apply_error, apply_when_there_is_room, unreadable};
+pub(crate) use batch_log::{append_batch, log_batch, synced_batch};
 pub(crate) use digest::{Digest, DigestRule, digest_of};
 pub(crate) use page::{PageItem, PageReader};
 pub(crate) use shards::{ByShard, Shards, add};
 pub(crate) use verbs::{
-    Compared, ask_for_digest, ask_to_count, ask_to_read, ask_to_write, ask_to_write_in_bulk, register,
+    Compared, ask_about_batches, ask_for_digest, ask_to_copy, ask_to_count, ask_to_read, ask_to_write,
+    ask_to_write_in_bulk, register, tell_batches_done,
 };

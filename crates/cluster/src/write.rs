@@ -2,14 +2,19 @@
 
 mod batch;
 mod counter;
+mod keepers;
+mod kept;
 mod missed;
+mod parts;
 mod place;
 mod planned;
+mod rounds;
 mod tally;
 mod writes;
 
 pub use planned::PlannedMutation;
 
+pub(crate) use kept::Keeper;
 pub(crate) use place::Place;
 pub(crate) use planned::are_local;
 pub(crate) use tally::Answer;

@@ -11,6 +11,7 @@ use cluster::coordinator::{
     Coordinator, CoordinatorParts, Failure, HintOptions, PageLimits, PlannedMutation, ReadDone, Replication,
     Unavailable,
 };
+use cluster::fence::NO_EPOCH;
 use cluster::paxos::with_state_table;
 use cql_types::CqlType;
 use internode::{Boot, Compression, LocalNode};
@@ -25,7 +26,8 @@ const TABLE: TableId = TableId([7; 16]);
 const NAME: &str = "Ring";
 const AT_MOST: Duration = Duration::from_secs(3600);
 const PAUSE: Duration = Duration::from_millis(1);
-const LIMITS: PageLimits = PageLimits { rows: 100, rows_per_partition: u32::MAX, bytes: 1 << 20, counts_statics: true };
+const LIMITS: PageLimits =
+    PageLimits { rows: 100, rows_per_partition: u32::MAX, bytes: 1 << 20, counts_statics: true, planned: NO_EPOCH };
 
 fn ip(node: u8) -> IpAddr {
     [10, 0, 0, node + 1].into()
@@ -80,7 +82,7 @@ fn planned_in(table: TableId, replication: &Rc<Replication>, key: &[u8]) -> Plan
     row.cell(ColumnId(2), 1, None, b"value");
     encoder.finish();
     let (replication, token) = (Rc::clone(replication), token_of(key));
-    PlannedMutation { replication, token, shard: runtime::ShardId(0), mutation }
+    PlannedMutation { replication, token, shard: runtime::ShardId(0), mutation, moment: NO_EPOCH }
 }
 
 /// Counts the rows that a read gives.

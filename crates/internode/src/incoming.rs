@@ -6,6 +6,7 @@ use std::io;
 use std::rc::Rc;
 use std::time::Duration;
 
+use planted::Planted;
 use runtime::sync::Notify;
 use runtime::{Group, Mesh, MeshSeat, Runtime};
 use topology::HostId;
@@ -38,6 +39,7 @@ struct IncomingState {
     /// One ended.
     ended: Notify,
     memory: Rc<Memory>,
+    planted: Cell<Planted>,
     /// This node's epoch.
     epoch: Rc<Cell<u64>>,
 }
@@ -63,6 +65,11 @@ impl Incoming {
     /// Answers carry this epoch from now on; at first zero, which says nothing.
     pub fn set_epoch(&self, epoch: u64) {
         self.state.epoch.set(epoch);
+    }
+
+    /// Makes the mistake of a planted bug from now on.
+    pub fn plant(&self, planted: Planted) {
+        self.state.planted.set(planted);
     }
 
     /// Bytes of memory that the connections take: frames that are not whole yet, requests being served, and answers to be sent.
@@ -123,7 +130,8 @@ impl Incoming {
     async fn serve_open(&self, runtime: &Runtime, socket: PeerSocket, verbs: &Verbs) {
         let PeerSocket { connection: detached, host_id, compresses } = socket;
         let stream = detached.attach(runtime);
-        let connection = Connection::new(runtime, &self.state.memory, &self.state.epoch, compresses);
+        let connection =
+            Connection::new(runtime, (&self.state.memory, self.state.planted.get()), &self.state.epoch, compresses);
         let sending = async { Ended::from(connection.outbox.send_all(runtime, &stream).await) };
         let receiving = async {
             let dead = async { Err(Ended::from(connection.dead().await)) };

@@ -50,7 +50,7 @@ pub use purpose::Purpose;
 pub use recent_times::RecentTimes;
 pub use request::Request;
 pub use secret::{PROOF_BYTES, Secret, ShortSecret};
-pub use verbs::{CANCEL, Malformed, PING, PONG, Verbs};
+pub use verbs::{CANCEL, Caller, Malformed, PING, PONG, Verbs};
 
 #[cfg(test)]
 mod tests;

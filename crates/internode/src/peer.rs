@@ -355,7 +355,9 @@ impl Peer {
         let left = request.time.map(|time| time.saturating_sub(now - began));
         let deadline = left.map(|left| inner.estimate.get().deadline(left, now));
         let trace = inner.runtime.tracing().present();
-        let head = Head { deadline, is_traced: trace.is_some(), ..inner.head(number, request.verb) };
+        let head = inner.head(number, request.verb);
+        let epoch = request.epoch.unwrap_or(head.epoch);
+        let head = Head { deadline, epoch, is_traced: trace.is_some(), ..head };
         let encode = |out: &mut Vec<u8>| {
             trace.iter().for_each(|trace| push_id(trace, out));
             encode(out);

@@ -11,12 +11,15 @@ pub struct Request {
     pub(crate) bytes: usize,
     pub(crate) is_bulk: bool,
     pub(crate) is_measured: bool,
+    /// `None`: the epoch that greetings name.
+    pub(crate) epoch: Option<u64>,
 }
 
 impl Request {
     /// A short request, which is served however late it arrives.
     pub fn of(verb: u8) -> Request {
-        Request { verb, time: None, is_cancelled: false, bytes: 0, is_bulk: false, is_measured: false }
+        let (is_bulk, is_measured) = (false, false);
+        Request { verb, time: None, is_cancelled: false, bytes: 0, is_bulk, is_measured, epoch: None }
     }
 
     /// It is dropped, without an answer, if the other node gets to it later than this. An hour at most.
@@ -42,6 +45,11 @@ impl Request {
     /// The time of its answer counts for the choice among replicas.
     pub fn measured(self) -> Request {
         Request { is_measured: true, ..self }
+    }
+
+    /// Its frame names this epoch, which its plan rests on; 0 says nothing.
+    pub fn planned_at(self, epoch: u64) -> Request {
+        Request { epoch: Some(epoch), ..self }
     }
 
     /// Its body has about so many bytes: above 64 KiB it is made on the connection for bulk.

@@ -42,6 +42,15 @@ pub(crate) fn empty(length: usize) -> Result<(), Malformed> {
     }
 }
 
+/// The sender of a request, and the epoch that the request's frame names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Caller {
+    /// The node that dialled.
+    pub host_id: HostId,
+    /// The epoch; 0 says nothing.
+    pub epoch: u64,
+}
+
 type Handler = Box<dyn Fn(HostId, &[u8], Ticket) -> Result<(), Malformed>>;
 
 /// A registered verb.
@@ -111,6 +120,42 @@ impl Verbs {
             let work = handler(from, body)?;
             ticket.answer_with(work);
             Ok(())
+        });
+    }
+
+    /// The same as [`Verbs::register`], for a handler that is to know which node asks, and at which epoch.
+    ///
+    /// # Panics
+    /// As [`Verbs::register`].
+    pub fn register_by_caller<F, Fut>(&mut self, verb: u8, name: &'static str, handler: F)
+    where
+        F: Fn(Caller, &[u8]) -> Result<Fut, Malformed> + 'static,
+        Fut: Future<Output: Reply> + 'static,
+    {
+        self.insert((verb, name, 0), move |host_id, body, ticket| {
+            let work = handler(Caller { host_id, epoch: ticket.epoch() }, body)?;
+            ticket.answer_with(work);
+            Ok(())
+        });
+    }
+
+    /// The same as [`Verbs::register_cancellable`], for a handler that is to know which node asks, and at which epoch.
+    ///
+    /// # Panics
+    /// As [`Verbs::register`].
+    pub fn register_cancellable_by_caller<F, Fut>(
+        &mut self,
+        verb: u8,
+        name: &'static str,
+        answer_bytes: usize,
+        handler: F,
+    ) where
+        F: Fn(Caller, &[u8]) -> Result<Fut, Malformed> + 'static,
+        Fut: Future<Output: Reply> + 'static,
+    {
+        self.insert((verb, name, answer_bytes), move |host_id, body, ticket| {
+            let caller = Caller { host_id, epoch: ticket.epoch() };
+            ticket.answer_unless_cancelled(handler(caller, body)?)
         });
     }
 

@@ -24,7 +24,7 @@ pub use driver::{Applier, Applying, Driver};
 pub use found::{FoundGroup, founding};
 pub use heartbeat::{Heartbeat, Vitals};
 pub use ids::{GroupId, ProposalId, host_id, node_id};
-pub use member::{Member, MemberOptions, Plan, Planner, Work};
+pub use member::{Member, MemberOptions, Plan, Planner, Work, hear_of_epoch};
 pub use message::{Answer, GroupMessage, Reply, Request};
 pub use proposal::{PROPOSALS_REMEMBERED, Proposal};
 pub use raft::{Configuration, Index, NodeId, Term};

@@ -19,6 +19,8 @@ pub enum Suite {
     Requests,
     /// `crates/membership/src/`: who may be a node, found a group or recover one.
     Membership,
+    /// `crates/cluster/tests/coordinator/`: coordinators of three nodes on simulated machines, without the engine above them.
+    Coordinator,
 }
 
 /// What is said of a bug.
@@ -222,4 +224,18 @@ bugs! {
         "The offset of a clock is taken from the answer with the longest round trip.";
     ConditionReadUnclaimed, "condition-read-unclaimed", Simulation, "conditions-from-files",
         "Conditions are judged by what was read before another conditional statement wrote.";
+    StalePlanServed, "stale-plan-served", Coordinator, "fence::a_write_of_a_table_that_was_dropped_and_made_again_is_not_served",
+        "A shard serves a request whose plan is older than a change of the ring or of the table.";
+    NewerPlanNotWaitedFor, "newer-plan-not-waited-for", Coordinator, "fence::a_write_that_is_newer_than_a_truncation_is_not_truncated",
+        "A shard serves a request without what the request's plan rests on.";
+    DeadlineFromReceipt, "deadline-from-receipt", Coordinator, "deadlines::a_frame_that_the_link_held_is_not_served",
+        "The time of a request counts from its receipt, however long the link held it.";
+    TruncateMissesTheDown, "truncate-misses-the-down", Simulation, "truncate-with-one-down",
+        "TRUNCATE is answered as done when the nodes that are up have done it.";
+    BatchCopyOnItself, "batch-copy-on-itself", Coordinator, "batches::a_batch_is_whole_though_its_coordinator_is_gone",
+        "The copies of a logged batch stay on its coordinator.";
+    DeltaSentTwice, "delta-sent-twice", Coordinator, "counters::a_delta_whose_answer_is_lost_is_not_sent_again",
+        "A counter's delta is sent again when no answer came.";
+    LocalCountsRemote, "local-counts-remote", Coordinator, "counters::a_local_level_counts_no_answers_of_other_datacenters",
+        "Levels of this datacenter count the answers of others.";
 }

@@ -6,7 +6,7 @@
 use cluster::coordinator::PendingHints;
 use schema::{SchemaChange, SchemaEvent, TableId};
 use storage::{FilesToTakeIn, ReplayPosition};
-use topology::{Epoch, Node, NodeIndex};
+use topology::{Epoch, HostId, Node, NodeIndex};
 
 use crate::clients::ClientInfo;
 use crate::error::QueryError;
@@ -32,8 +32,24 @@ pub(crate) enum ControlRequest {
     },
     /// From shard 0: take over a schema change that is in the metadata log.
     ApplySchema {
+        /// The entry that they are of.
+        epoch: Epoch,
         /// The changes, in order.
         changes: Vec<SchemaChange>,
+    },
+    /// From shard 0: all shards have applied an entry.
+    Reached {
+        /// Its epoch.
+        epoch: Epoch,
+        /// The state as a whole was taken over from another node.
+        is_replaced: bool,
+    },
+    /// To shard 0: follow a node (`None`: this one) up to an epoch.
+    CatchUp {
+        /// The node that named the epoch.
+        node: Option<HostId>,
+        /// The epoch.
+        epoch: Epoch,
     },
     /// From shard 0: plan by this ring from now on.
     InstallRing {
@@ -58,6 +74,8 @@ pub(crate) enum ControlRequest {
     BeginTruncation {
         /// The table.
         table: TableId,
+        /// The entry that has decided it.
+        epoch: Epoch,
     },
     /// From shard 0: the position is not durable, and another one will be asked for.
     AbandonTruncation {
@@ -125,6 +143,8 @@ pub(crate) enum ControlReply {
     Position(ReplayPosition),
     /// The shard's clients.
     Clients(Vec<ClientInfo>),
+    /// To [`ControlRequest::CatchUp`]: the epoch that all shards have applied.
+    Applied(Epoch),
     /// To [`ControlRequest::LogEnds`].
     LogEnds(Vec<ReplayPosition>),
     /// To [`ControlRequest::DiskBytes`].

@@ -12,6 +12,7 @@ mod counting;
 mod ddl;
 mod endpoints;
 mod facts;
+mod follow;
 mod guarded;
 mod guarded_ddl;
 mod guarded_values;
@@ -170,6 +171,7 @@ impl Engine {
             storage,
             schema,
             ring,
+            epoch,
             internode,
             metadata,
             links,
@@ -230,6 +232,10 @@ impl Engine {
         let serve = move |_, request, responder| serving.serve_handed_over(request, responder);
         let mesh = seats.handed_over.open(&runtime, serve);
         engine.inner.handed_over.set(mesh).ok().expect("the seat is opened once");
+        if let Some(epoch) = epoch {
+            let catch_up = follow::catch_up(engine.control().clone());
+            engine.inner.coordinator.begin_fence(epoch, &engine.catalog().schema, catch_up);
+        }
         if let Some(parts) = metadata {
             engine.start_group(parts, links);
         }

@@ -239,6 +239,15 @@ impl QueryError {
         }
     }
 
+    /// True if the ring or a table has changed since the statement was planned, and nothing was written: it is to be planned again.
+    pub(crate) fn is_outdated(&self) -> bool {
+        match self {
+            QueryError::Warned { error, .. } => error.is_outdated(),
+            QueryError::Write { error, .. } | QueryError::Read { error, .. } => *error == Failure::Outdated,
+            _ => false,
+        }
+    }
+
     /// What the client is sent.
     pub(crate) fn into_body(self) -> ErrorBody {
         let message = self.to_string();
@@ -294,8 +303,11 @@ fn write_kind(error: Failure, level: ConsistencyLevel, required: u32, write_type
             | ReplicaError::NotSynced { .. }
             | ReplicaError::Unreadable { .. }
             | ReplicaError::TooManyTombstones
+            | ReplicaError::Stale { .. }
+            | ReplicaError::Lags { .. }
             | ReplicaError::Gone { .. },
         ) => failure(0, Failures::Count(1)),
+        Failure::Outdated => write_kind(Failure::Timeout { received: 0 }, level, required, write_type),
         Failure::Timeout { received } => {
             let (received, contentions) = (clamp(received), None);
             ErrorKind::WriteTimeout { consistency, received, block_for, write_type, contentions }
@@ -305,6 +317,13 @@ fn write_kind(error: Failure, level: ConsistencyLevel, required: u32, write_type
             ErrorKind::Overloaded
         }
         Failure::BatchLog { error: ReplicaError::TooLarge { .. } } => ErrorKind::Invalid,
+        Failure::BatchLog { error: ReplicaError::Gone { .. } } => ErrorKind::WriteTimeout {
+            consistency,
+            received: 0,
+            block_for: 1,
+            write_type: WriteType::BatchLog,
+            contentions: None,
+        },
         Failure::BatchLog { .. } => ErrorKind::WriteFailure {
             consistency,
             received: 0,
@@ -336,6 +355,7 @@ fn read_kind(error: Failure, level: ConsistencyLevel, required: u32) -> ErrorKin
     match error {
         Failure::Refused(ReplicaError::Overloaded { .. }) => ErrorKind::Overloaded,
         Failure::Refused(_) | Failure::BatchLog { .. } => failure(0, Failures::Count(1)),
+        Failure::Outdated => read_kind(Failure::Timeout { received: 0 }, level, required),
         Failure::Timeout { received } => {
             let (received, data_present) = (clamp(received), received > 0);
             ErrorKind::ReadTimeout { consistency, received, block_for, data_present }

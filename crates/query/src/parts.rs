@@ -13,7 +13,7 @@ use metadata::group::{GroupMessage, Index, NodeId};
 use runtime::{MeshSeat, Runtime};
 use schema::Schema;
 use topology::nodes::Registry;
-use topology::{HostId, Ring};
+use topology::{Epoch, HostId, Ring};
 
 use crate::control::{ControlReply, ControlRequest};
 use crate::hand_over::{HandedBack, HandedOver};
@@ -92,6 +92,8 @@ pub struct EngineParts {
     pub schema: Schema,
     /// The cluster's ring.
     pub ring: Rc<Ring>,
+    /// The epoch of the cluster's state that the schema is of; `None`: the nodes of the ring have no state in common, and compare no epochs.
+    pub epoch: Option<Epoch>,
     /// This node, as it greets the ring's others; `None`: it reaches none.
     pub internode: Option<LocalNode>,
     /// The metadata log, and this node's part in the metadata group; on shard 0 only.

@@ -33,6 +33,18 @@ pub struct BatchId {
     pub(crate) sequence: u64,
 }
 
+impl BatchId {
+    /// The name of the batch whose record a start of the process, `boot`, wrote after `sequence` bytes of its shard's log.
+    pub fn new(boot: u64, sequence: u64) -> BatchId {
+        BatchId { boot, sequence }
+    }
+
+    /// Start and sequence.
+    pub fn place(self) -> (u64, u64) {
+        (self.boot, self.sequence)
+    }
+}
+
 /// A batch that was logged and is not known to be delivered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnfinishedBatch {
@@ -216,4 +228,9 @@ impl Shard {
     pub fn appended(&self) -> LogSequence {
         self.log().appended()
     }
+}
+
+/// True if a batch of that name is logged on a shard and not finished.
+pub fn is_batch_unfinished(shard: &Shard, id: BatchId) -> bool {
+    shard.unfinished().batches.contains_key(&id)
 }

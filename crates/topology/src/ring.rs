@@ -1,6 +1,6 @@
 //! The nodes of a cluster and the tokens that they own.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 
 use crate::token::Token;
@@ -118,6 +118,18 @@ impl Ring {
         &self.owners
     }
 
+    /// True if each token has the same replicas on both rings, whatever the strategy: the same nodes have the same tokens, datacenters and racks. Where nodes are
+    /// reached does not matter.
+    pub fn places_as(&self, other: &Ring) -> bool {
+        let by_id = |ring: &Ring| -> BTreeMap<HostId, (String, String, BTreeSet<Token>)> {
+            let place = |node: &Node| {
+                (node.datacenter.clone(), node.rack.clone(), node.tokens.iter().copied().collect::<BTreeSet<_>>())
+            };
+            ring.nodes.iter().map(|node| (node.host_id, place(node))).collect()
+        };
+        by_id(self) == by_id(other)
+    }
+
     /// The owners met when the ring is walked once, clockwise, from the first token at or after `token`. A node with
     /// several tokens appears several times.
     pub fn walk(&self, token: Token) -> impl Iterator<Item = NodeIndex> + '_ {
@@ -148,6 +160,23 @@ mod tests {
         let others: Vec<HostId> = ring.others().map(|node| node.host_id).collect();
         assert_eq!(others, [HostId([1; 16]), HostId([3; 16])]);
         assert_eq!((ring.epoch(), ring.local_node().host_id), (Epoch(1), HostId([2; 16])));
+    }
+
+    #[test]
+    fn a_ring_places_as_another_whatever_its_addresses() {
+        let ring = |nodes: Vec<Node>| Ring::new(Epoch::FIRST, nodes, NodeIndex(0));
+        let before = ring(vec![node(1), node(2)]);
+        let moved = Node { internode: ([10, 0, 0, 9], 7000).into(), ..node(2) };
+        assert!(ring(vec![moved.clone(), node(1)]).places_as(&before), "another address, in another order");
+        for other in [
+            vec![node(1)],
+            vec![node(1), node(3)],
+            vec![node(1), Node { rack: "rack2".into(), ..node(2) }],
+            vec![node(1), Node { datacenter: "datacenter2".into(), ..node(2) }],
+            vec![node(1), Node { tokens: vec![Token(7)], ..moved }],
+        ] {
+            assert!(!ring(other).places_as(&before));
+        }
     }
 
     #[test]

@@ -6,16 +6,22 @@ use std::time::Duration;
 
 use internode::{Hello, Listening, PeerSocket, Verbs, Verdict, listen_for_peers};
 use runtime::{Group, Mesh, MeshSeat, TcpListener};
+use topology::Epoch;
 
 use super::Coordinator;
 use crate::replica::{answer, register};
+use crate::write::Keeper;
 
 impl Coordinator {
     /// Takes the seat on which greeted connections come to this shard.
     pub(super) fn open_peers(&self, seat: MeshSeat<PeerSocket, ()>) {
         let mut verbs = Verbs::new();
-        let shards = Rc::clone(&self.inner.shards);
-        register(&mut verbs, move |request| answer(Rc::clone(&shards), request));
+        let (shards, keeper) = (Rc::clone(&self.inner.shards), Keeper::new(Rc::clone(&self.inner.writes)));
+        register(&mut verbs, move |caller, request| {
+            let (keeper, planned) = (keeper.clone(), Epoch(caller.epoch));
+            let keep = move |name, mutations| async move { keeper.keep_copy(name, mutations, planned).await };
+            answer(Rc::clone(&shards), caller, request, keep)
+        });
         let mesh = self.inner.incoming.open(&self.inner.shards.runtime, seat, verbs);
         self.inner.peer_sockets.set(mesh).ok().expect("the seat is opened once");
     }

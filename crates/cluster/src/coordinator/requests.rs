@@ -1,19 +1,25 @@
 //! The coordinator's requests, each handed to the part that does it.
 
 use std::rc::Rc;
+use std::time::Duration;
 
 use mutation::ReadCommand;
+use runtime::Elapsed;
 use schema::{Table, TableId};
 use storage::reader::ReadDone;
 use storage::{Ack, BatchId, LogSequence, ReadEnd, RowSink, TryOutcome};
-use topology::{ConsistencyLevel, Token};
+use topology::{ConsistencyLevel, Epoch, Token};
 
 use super::Coordinator;
+use crate::fence::Plan;
 use crate::outcome::Failure;
 use crate::paxos::Attempt;
-use crate::plan::{PlanPlace, ReplicaPlan, Replication};
-use crate::replica::{PageLimits, ReplicaError};
+use crate::plan::{Nodes, PlanPlace, ReplicaPlan, Replication};
+use crate::replica::{PageLimits, ReplicaError, Shards};
 use crate::write::{PlannedMutation, are_local};
+
+/// The longest that a read waits for this node to apply a change.
+const CATCH_UP_TIME: Duration = Duration::from_secs(2);
 
 impl Coordinator {
     /// Writes without waiting, if the plan and the mutation's size allow that. Otherwise
@@ -34,12 +40,12 @@ impl Coordinator {
 
     /// Writes, and waits until so many replicas of each mutation have it as `level` asks for. What belongs to one shard
     /// is one record of its log, so it is there as a whole or not at all. Where this node is the only
-    /// contact of all, its shards are all waited for, and the first refusal is reported.
+    /// replica of all, its shards are all waited for, and the first refusal is reported.
     pub async fn write_batch(&self, planned: Vec<PlannedMutation>, level: ConsistencyLevel) -> Result<(), Failure> {
         self.inner.writes.write_batch(planned, level).await
     }
 
-    /// True if this node is the only contact of all mutations, and enough for `level`: nothing is sent to another.
+    /// True if this node is the only replica of all mutations, and enough for `level`: nothing is sent to another.
     pub fn is_local(&self, planned: &[PlannedMutation], level: ConsistencyLevel) -> bool {
         are_local(planned, level)
     }
@@ -61,6 +67,14 @@ impl Coordinator {
         replication_of: impl FnOnce(TableId) -> Option<Rc<Replication>>,
     ) -> Option<PlannedMutation> {
         self.inner.writes.plan_logged(mutation, replication_of)
+    }
+
+    /// Of batches that a start found in the log, those that another node has delivered meanwhile: they are finished. Waits for connections to other
+    /// nodes, a while.
+    pub async fn finish_delivered_batches(&self, ids: &[BatchId]) -> Vec<BatchId> {
+        let delivered = self.inner.writes.delivered_by_keepers(ids).await;
+        delivered.iter().for_each(|id| self.storage().finish_batch(*id));
+        delivered
     }
 
     /// Delivers a batch that a start found in the log: at once if that can be done, else again and again.
@@ -100,7 +114,8 @@ impl Coordinator {
         }
     }
 
-    /// Reads a partition, and waits as it must. `limits` bounds what another shard sends at once, not the read.
+    /// Reads a partition, and waits as it must. `limits` bounds what another shard sends at once, not the read. [`Failure::Outdated`]: what was given to the
+    /// sink does not count, and the statement is to be planned again.
     pub async fn read(
         &self,
         plan: &ReplicaPlan<'_>,
@@ -109,7 +124,10 @@ impl Coordinator {
         limits: PageLimits,
         sink: &mut impl RowSink,
     ) -> Result<ReadDone, Failure> {
-        self.inner.reads.read(plan, table, command, limits, sink).await
+        let planned = read_planned_at(&self.inner.shards, table.id, plan.epoch()).await?;
+        let limits = PageLimits { planned, ..limits };
+        let read = self.inner.reads.read(plan, table, command, limits, sink).await;
+        self.judge_read(planned, plan.nodes, read).await
     }
 
     /// Scans partitions in the order of tokens. `limits` says how much the sink is going to take, in all.
@@ -124,7 +142,40 @@ impl Coordinator {
         limits: PageLimits,
         sink: &mut impl RowSink,
     ) -> Result<ReadDone, Failure> {
-        self.inner.reads.scan(replication, level, table, command, limits, sink).await
+        let planned = read_planned_at(&self.inner.shards, table.id, replication.epoch()).await?;
+        let limits = PageLimits { planned, ..limits };
+        let scanned = self.inner.reads.scan(replication, level, table, command, limits, sink).await;
+        self.judge_read(planned, replication.nodes(), scanned).await
+    }
+
+    /// The end of a read whose plan rests on an epoch. Where a replica was Stale, or the ring has changed meanwhile, no answer to it counts.
+    async fn judge_read(
+        &self,
+        planned: Epoch,
+        nodes: &Rc<Nodes>,
+        read: Result<ReadDone, Failure>,
+    ) -> Result<ReadDone, Failure> {
+        let fence = self.fence();
+        let (node, epoch) = match &read {
+            Ok(_) if fence.is_placed_otherwise(planned) => return Err(Failure::Outdated),
+            Err(Failure::Refused(ReplicaError::Stale { epoch, shard })) => (nodes.host_at(*shard), *epoch),
+            Err(Failure::Failed { refusals, .. }) => {
+                let stale = refusals.iter().find_map(|refusal| match refusal.error {
+                    ReplicaError::Stale { epoch, shard } => Some((nodes.host_at(shard), epoch)),
+                    _ => None,
+                });
+                match stale {
+                    Some(stale) => stale,
+                    None => return read,
+                }
+            }
+            _ => return read,
+        };
+        let caught_up = self.inner.shards.runtime.timeout(CATCH_UP_TIME, fence.catch_up_after(node, epoch)).await;
+        match caught_up {
+            Ok(true) => Err(Failure::Outdated),
+            Ok(false) | Err(Elapsed) => Err(Failure::Timeout { received: 0 }),
+        }
     }
 
     /// True if no attempt at a partition of this shard goes on beyond the present call.
@@ -160,5 +211,21 @@ impl Coordinator {
     #[inline]
     pub fn seen(&self) -> LogSequence {
         self.inner.rounds.seen()
+    }
+}
+
+/// The epoch that a read's plan by a ring rests on, once this node has applied it.
+async fn read_planned_at(shards: &Shards, table: TableId, ring: Epoch) -> Result<Epoch, Failure> {
+    let fence = &shards.fence;
+    let planned = match fence.judge(table, fence.moment(), ring, false) {
+        Plan::Stands(epoch) => epoch,
+        Plan::Outdated(_) | Plan::Truncated | Plan::Gone => return Err(Failure::Outdated),
+    };
+    if fence.has_applied(planned) {
+        return Ok(planned);
+    }
+    match shards.runtime.timeout(CATCH_UP_TIME, fence.catch_up(None, planned)).await {
+        Ok(true) => Ok(planned),
+        Ok(false) | Err(Elapsed) => Err(Failure::Timeout { received: 0 }),
     }
 }

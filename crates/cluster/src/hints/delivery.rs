@@ -14,7 +14,7 @@ use mutation::MutationRef;
 use planted::Bug;
 use runtime::{Group, Instant};
 use schema::TableId;
-use topology::{HostId, NodeIndex, Token};
+use topology::{Epoch, HostId, NodeIndex, Token};
 
 use super::figures::add;
 use super::flight::{Flight, Sent};
@@ -23,6 +23,7 @@ use super::pace::Throttle;
 use super::reader::{Hint, HintReader};
 use super::record::Start;
 use super::target::HintFile;
+use crate::fence::{NO_EPOCH, Plan};
 use crate::plan::{Nodes, Placement, Replication};
 use crate::replica::{ReplicaError, ReplicaShard, ask_to_write_in_bulk};
 use crate::write::{PlannedMutation, Writes};
@@ -56,11 +57,12 @@ enum TargetState {
     Resting { until: Instant, rest: Duration },
 }
 
-/// The way of one hint's mutations.
-#[derive(Default)]
+/// The way of one hint's mutations, planned now.
 struct Ways {
     to_target: Vec<Vec<u8>>,
     to_replicas: Vec<PlannedMutation>,
+    /// The epoch that the plan for the target rests on.
+    planned: Epoch,
 }
 
 impl Delivery {
@@ -215,15 +217,21 @@ impl Delivery {
     fn ways_of(&self, host: HostId, hint: Hint) -> Ways {
         let nodes = self.placement.nodes();
         let target = index_of(&nodes, host);
-        let mut ways = Ways::default();
+        let (fence, moment) = (self.writes.fence(), self.writes.fence().moment());
+        let mut ways = Ways { to_target: Vec::new(), to_replicas: Vec::new(), planned: NO_EPOCH };
         let count = hint.mutations.len();
         for mutation in hint.mutations {
-            let Some((token, replication)) = self.belongs(&hint.start, &mutation) else { continue };
+            let Some((table, token, replication)) = self.belongs(&hint.start, &mutation) else { continue };
+            // A plan of this moment stands, unless its table is gone.
+            let Plan::Stands(planned) = fence.judge(table, moment, nodes.ring().epoch(), false) else { continue };
             match target.filter(|target| replication.replicas(token).contains(target)) {
-                Some(_) => ways.to_target.push(mutation),
+                Some(_) => {
+                    ways.planned = ways.planned.max(planned);
+                    ways.to_target.push(mutation);
+                }
                 None => {
                     let shard = self.writes.owner(token);
-                    ways.to_replicas.push(PlannedMutation { replication, token, shard, mutation });
+                    ways.to_replicas.push(PlannedMutation { replication, token, shard, mutation, moment });
                 }
             }
         }
@@ -235,8 +243,8 @@ impl Delivery {
         ways
     }
 
-    /// The token of a mutation and its present replicas; `None`: it is void.
-    fn belongs(&self, start: &Start, mutation: &[u8]) -> Option<(Token, Rc<Replication>)> {
+    /// The table and token of a mutation, and its present replicas; `None`: it is void.
+    fn belongs(&self, start: &Start, mutation: &[u8]) -> Option<(TableId, Token, Rc<Replication>)> {
         let hints = &self.hints;
         let mutation = MutationRef::decode(mutation).ok()?;
         let (table, token) = (mutation.table(), mutation.token());
@@ -246,7 +254,7 @@ impl Delivery {
         let is_truncated = storage::is_truncated_after(&hints.storage, table, start.position)
             && !hints.planted().is(Bug::HintOutlivesTruncate);
         let replication = (self.lookup)(table)?;
-        (!is_too_old && !is_truncated).then_some((token, replication))
+        (!is_too_old && !is_truncated).then_some((table, token, replication))
     }
 
     /// Sends a hint, and gives the time that its target took.
@@ -255,7 +263,7 @@ impl Delivery {
         let (mut time, mut is_refused) = (None, false);
         if !ways.to_target.is_empty() {
             let began = self.hints.runtime.now();
-            match self.send_to(host, &ways.to_target).await {
+            match self.send_to(host, &ways.to_target, ways.planned).await {
                 Ok(()) => {}
                 Err(error) if is_final(&error) => {
                     tracing::warn!(%host, %error, "node refused a hint; it is dropped");
@@ -263,6 +271,10 @@ impl Delivery {
                     is_refused = true;
                 }
                 Err(error) => {
+                    if let ReplicaError::Stale { epoch, .. } = error {
+                        // Planned again when this node has applied that too: by then it may be void.
+                        self.writes.catch_up(Some(host), epoch, ANSWER_TIME).await;
+                    }
                     tracing::debug!(%host, %error, "hint not taken; retrying");
                     return (Sent::Again, None);
                 }
@@ -284,12 +296,18 @@ impl Delivery {
         (Sent::Done, time)
     }
 
-    async fn send_to(&self, host: HostId, mutations: &[Vec<u8>]) -> Result<(), ReplicaError> {
+    async fn send_to(&self, host: HostId, mutations: &[Vec<u8>], planned: Epoch) -> Result<(), ReplicaError> {
         let nodes = self.placement.nodes();
         let peer = index_of(&nodes, host).and_then(|index| nodes.peer(index));
         let Some(peer) = peer else { return Err(ReplicaError::Gone { shard: ReplicaShard::here() }) };
         let mutations: Vec<&[u8]> = mutations.iter().map(Vec::as_slice).collect();
-        let asking = ask_to_write_in_bulk(peer, &mutations, ANSWER_TIME);
+        let asking = async {
+            // A frame names no epoch that this node has not applied.
+            match self.writes.fence().catch_up(None, planned).await {
+                true => ask_to_write_in_bulk(peer, &mutations, (ANSWER_TIME, planned)).await,
+                false => Err(ReplicaError::Lags { shard: ReplicaShard::here(), epoch: planned }),
+            }
+        };
         let silent = || ReplicaError::Gone { shard: ReplicaShard::of_node(peer.address()) };
         self.hints.runtime.timeout(ANSWER_TIME, asking).await.unwrap_or_else(|_| Err(silent()))
     }

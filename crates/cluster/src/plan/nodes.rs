@@ -83,6 +83,12 @@ impl Nodes {
         }
     }
 
+    /// The other node that a refusal names.
+    pub(crate) fn host_at(&self, shard: ReplicaShard) -> Option<HostId> {
+        let node = shard.node?;
+        self.ring.nodes().iter().find(|of| of.internode == node).map(|of| of.host_id)
+    }
+
     /// Where a node's clients reach it.
     pub(crate) fn address(&self, node: NodeIndex) -> IpAddr {
         self.ring.node(node).address.ip()

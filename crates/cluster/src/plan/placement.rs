@@ -32,17 +32,21 @@ impl Placement {
 
     /// Plans by another ring from now on. Connections to nodes that stay are kept, new nodes are dialled, and the connections to those that left end.
     ///
+    /// True if tokens may have other replicas: nodes, their tokens, datacenters or racks differ, not their addresses alone.
+    ///
     /// # Panics
     /// If its epoch is not later, or it is another node's view: who changes rings decides both before.
-    pub(crate) fn install(&self, ring: Rc<Ring>) {
+    pub(crate) fn install(&self, ring: Rc<Ring>) -> bool {
         let before = self.nodes();
         let (old, new) = (before.ring().epoch(), ring.epoch());
         assert!(old < new, "rings follow one another: epoch {new} cannot come after {old}");
         let (was, is) = (before.ring().local_node().host_id, ring.local_node().host_id);
         assert_eq!(was, is, "a node stays the same in all rings that it sees");
         follow(self.peers.as_ref(), &ring);
+        let is_placed_otherwise = !ring.places_as(before.ring());
         *self.nodes.borrow_mut() = Rc::new(Nodes::new(ring, self.peers.as_ref()));
         self.replications.borrow_mut().clear();
+        is_placed_otherwise
     }
 
     /// The nodes of the present ring.

@@ -8,7 +8,7 @@ use mutation::{DecodeError, Position, ReadCommand};
 use planted::Planted;
 use runtime::{Elapsed, Instant, ShardId};
 use storage::reader::{Page, Source};
-use topology::NodeIndex;
+use topology::{Epoch, NodeIndex};
 
 use crate::outcome::Failure;
 use crate::plan::Nodes;
@@ -83,8 +83,9 @@ impl Asking<'_> {
         bytes
     }
 
-    fn time(&self) -> Duration {
-        self.until - self.shards.runtime.now()
+    /// The rest of the read's time, and the epoch that its plan rests on.
+    fn terms(&self) -> (Duration, Epoch) {
+        (self.until - self.shards.runtime.now(), self.limits.planned)
     }
 
     fn peer_read(&self, of: PeerShard, command: Vec<u8>) -> PeerRead {
@@ -101,7 +102,7 @@ impl Asking<'_> {
             Origin::Here(shard) => self.shards.fetch_data(shard, command, self.limits).await,
             Origin::There(node, of) => {
                 let Some(peer) = self.nodes.peer(node) else { return Err(self.gone(node)) };
-                ask_to_read(peer, self.peer_read(of, command), self.time()).await
+                ask_to_read(peer, self.peer_read(of, command), self.terms()).await
             }
         }
     }
@@ -118,7 +119,7 @@ impl Asking<'_> {
             Origin::Here(_) => self.page(origin, command).await.map(Compared::Page),
             Origin::There(node, of) => {
                 let Some(peer) = self.nodes.peer(node) else { return Err(self.gone(node)) };
-                ask_for_digest(peer, self.peer_read(of, command), gc_before, self.time()).await
+                ask_for_digest(peer, self.peer_read(of, command), gc_before, self.terms()).await
             }
         }
     }

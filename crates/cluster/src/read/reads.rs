@@ -62,6 +62,7 @@ impl Reads {
         let mut noting = Reached::new(sink);
         let error = match self.read_here(plan, table, command, limits, &mut noting).await {
             Ok(done) => return Ok(done),
+            Err(error) if error.is_stale() => return Err(error.into()),
             Err(error) => error,
         };
         // Another replica goes on.

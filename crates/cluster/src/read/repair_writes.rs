@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use runtime::{Elapsed, Group, ShardId, TaskHandle};
-use topology::{NodeIndex, Required};
+use topology::{Epoch, NodeIndex, Required};
 
 use super::contacts::{Contacts, Verdict};
 use super::reads::Reads;
@@ -17,7 +17,7 @@ use super::running::Running;
 use super::speculation::TableTimes;
 use crate::outcome::Failure;
 use crate::plan::Nodes;
-use crate::replica::ReplicaError;
+use crate::replica::{ReplicaError, WriteTerms};
 use crate::write::{Answer, Place};
 
 /// Partitions that are repaired at once.
@@ -34,6 +34,8 @@ pub(super) struct RepairTargets<'r> {
     /// The live replicas.
     pub(super) order: &'r [NodeIndex],
     pub(super) times: &'r TableTimes,
+    /// The epoch that the read's plan rests on, and with it what was read.
+    pub(super) planned: Epoch,
 }
 
 impl Reads {
@@ -98,6 +100,8 @@ impl Reads {
                     pending.retain(|reader| *reader != node);
                     contacts.answered(node);
                 }
+                // What was read may be gone by now: then none of it is to be written.
+                Ok(Some((_, Err(error)))) if error.is_stale() => return Err(Failure::Refused(error)),
                 Ok(Some((node, Err(error)))) => contacts.failed(node, error),
                 Ok(None) => return Err(Failure::Timeout { received: contacts.received() }),
                 Err(Elapsed) if waited < delay => {
@@ -120,9 +124,10 @@ impl Reads {
     ) -> TaskHandle<Result<(), ReplicaError>> {
         let (shards, nodes) = (Rc::clone(&self.shards), Rc::clone(targets.nodes));
         let place = Place::of(node, ShardId(shards.sharder.shard_of(repair.token)), &nodes);
+        let terms = WriteTerms { durable: false, planned: targets.planned };
         self.shards.runtime.spawn(Group::Query, async move {
             for mutation in &mutations {
-                match place.write(&shards, &nodes, &[mutation], false).await {
+                match place.write(&shards, &nodes, &[mutation], terms).await {
                     (_, Answer::Written) => {}
                     (_, Answer::Refused(error)) => return Err(error),
                     (_, Answer::Silent) => return Err(ReplicaError::Gone { shard: nodes.shard_of(node) }),

@@ -69,6 +69,7 @@ impl Reads {
         }
         let runtime = &self.shards.runtime;
         let (table, until) = (reading.table, runtime.now() + readers.time);
+        let planned = reading.limits.planned;
         let is_scan = matches!(readers.extent, Extent::AllShards);
         let times = self.times.of(table, is_scan, runtime.now());
         let storage = &self.shards.storage;
@@ -82,7 +83,7 @@ impl Reads {
         };
         if let Some(repairs) = repairs {
             let (nodes, needs, order) = (readers.nodes, readers.needs, readers.order);
-            self.repair(&RepairTargets { nodes, needs, order, times: &times }, repairs).await?;
+            self.repair(&RepairTargets { nodes, needs, order, times: &times, planned }, repairs).await?;
         }
         Ok(done)
     }
@@ -141,6 +142,8 @@ impl Reads {
                     assert!(compares, "only digests differ");
                     compares = false;
                 }
+                // The plan is too old: no other reader is any better.
+                LaneEnd::Reader(_, error) if error.is_stale() => return Err(Failure::Refused(error)),
                 LaneEnd::Reader(node, error) => {
                     stdx::sometimes!("a read goes on at another reader");
                     self.count(|counters| counters.replaced_replicas += 1);
@@ -244,6 +247,7 @@ impl Reads {
         let mut noting = Reached::new(sink);
         let error = match scan_shards(&self.shards, table, command, limits, &mut noting).await {
             Ok(done) => return Ok(done),
+            Err(error) if error.is_stale() => return Err(error.into()),
             Err(error) => error,
         };
         let reached = noting.position(table);

@@ -2,7 +2,8 @@
 //! suffice.
 //!
 //! Of a partition the first reader sends data and the others digests, or the data itself where it is short; where they differ, all whose answers count
-//! send data. Of a scan all send data. A round gives one page on which all agree, or the pages of each, to be merged.
+//! send data. Of a scan all send data. A round gives one page on which all agree, or the pages of each, to be merged. A reader that has applied a change which the
+//! plan does not know ends the read: it is planned again (`docs/internals/fence.md`).
 
 use std::cell::{Cell, RefCell};
 use std::time::Duration;
@@ -233,6 +234,7 @@ impl<'p> Progress<'p, '_, '_> {
             }
             let wake = wake.min(self.round.asking.until);
             match self.round.asking.shards.runtime.timeout(wake - now, self.running.next()).await {
+                Ok(Some((_, Err(error)))) if error.is_stale() => return Err(Failure::Refused(error)),
                 Ok(Some((node, answer))) => self.take(node, answer),
                 Ok(None) => return Err(Failure::Timeout { received: self.contacts.received() }),
                 Err(Elapsed) => {}

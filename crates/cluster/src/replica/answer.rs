@@ -1,41 +1,81 @@
 //! The answers to other nodes: each request goes to the shards that own its data.
 
+use std::future::Future;
 use std::rc::Rc;
+use std::time::Duration;
 
+use internode::Caller;
 use mutation::{MutationRef, ReadCommandBuf};
-use runtime::ShardId;
+use runtime::{Elapsed, ShardId};
 use storage::reader::Page;
-use topology::{Token, token_of};
+use topology::{Epoch, Token, token_of};
 
 use super::digest::{DigestRule, digest_of};
 use super::error::ReplicaError;
-use super::message::PageLimits;
+use super::message::{PageLimits, WriteTerms};
 use super::peer_message::{PeerAnswer, PeerRead, PeerRequest, PeerShard};
 use super::shards::{ByShard, Shards, add};
+use crate::batches::BatchName;
 
 /// The most that one page for another node holds, bytes, whatever it asks for: memory is kept for it while it is made.
 pub(super) const PAGE_BYTES_MAX: u32 = 256 << 10;
 
 /// A page below this size is sent instead of its digest.
 const DIGEST_BYTES_MIN: usize = 1 << 10;
+/// The longest that a request waits for this node to apply what the request rests on.
+const CATCH_UP_TIME: Duration = Duration::from_secs(2);
 
-/// Does what another node asks for.
-pub(crate) async fn answer(shards: Rc<Shards>, request: PeerRequest) -> PeerAnswer {
+/// Does what another node asks for, once this node has applied what the request's plan rests on. `keep` keeps a copy of a batch.
+pub(crate) async fn answer<Fut>(
+    shards: Rc<Shards>,
+    caller: Caller,
+    request: PeerRequest,
+    keep: impl FnOnce(BatchName, Vec<Vec<u8>>) -> Fut,
+) -> PeerAnswer
+where
+    Fut: Future<Output = Result<(), ReplicaError>>,
+{
+    let planned = Epoch(caller.epoch);
+    if let Err(error) = reach(&shards, caller).await {
+        return PeerAnswer::Failed(error);
+    }
     let answered = match request {
-        PeerRequest::Write { mutations } => write(&shards, mutations).await.map(|()| PeerAnswer::Written),
-        PeerRequest::Count { deltas } => count(&shards, deltas).await.map(|states| PeerAnswer::Counted { states }),
-        PeerRequest::Read(asked) => read(&shards, asked).await.map(PeerAnswer::Page),
-        PeerRequest::Digest { read, gc_before } => digest(&shards, read, gc_before).await,
+        PeerRequest::Write { mutations } => write(&shards, mutations, planned).await.map(|()| PeerAnswer::Written),
+        PeerRequest::Count { deltas } => {
+            count(&shards, deltas, planned).await.map(|states| PeerAnswer::Counted { states })
+        }
+        PeerRequest::Read(asked) => read(&shards, asked, planned).await.map(PeerAnswer::Page),
+        PeerRequest::Digest { read, gc_before } => digest(&shards, read, gc_before, planned).await,
+        PeerRequest::BatchCopy { name, mutations } => keep(name, mutations).await.map(|()| PeerAnswer::Written),
+        PeerRequest::BatchDone { names } => {
+            let records = names.into_iter().filter_map(|name| shards.copies.done(name));
+            records.for_each(|id| shards.storage.finish_batch(id));
+            Ok(PeerAnswer::Written)
+        }
+        PeerRequest::BatchAsk { names } => shards.fates(names).await.map(PeerAnswer::Fates),
     };
     answered.unwrap_or_else(PeerAnswer::Failed)
 }
 
+/// Waits until this node has applied the epoch that a request names.
+async fn reach(shards: &Shards, caller: Caller) -> Result<(), ReplicaError> {
+    let epoch = Epoch(caller.epoch);
+    if !shards.fence.gate(shards.here(), epoch).is_ahead() {
+        return Ok(());
+    }
+    let reached = shards.runtime.timeout(CATCH_UP_TIME, shards.fence.reach(Some(caller.host_id), epoch));
+    match reached.await {
+        Ok(true) => Ok(()),
+        Ok(false) | Err(Elapsed) => Err(ReplicaError::Lags { shard: shards.here().into(), epoch }),
+    }
+}
+
 /// Applies each mutation on its owner. All are waited for; the first refusal is the answer.
-async fn write(shards: &Rc<Shards>, mutations: Vec<Vec<u8>>) -> Result<(), ReplicaError> {
+async fn write(shards: &Rc<Shards>, mutations: Vec<Vec<u8>>, planned: Epoch) -> Result<(), ReplicaError> {
     let count = mutations.len();
     let parts = by_owner(shards, mutations).await?;
     if !parts.is_empty() {
-        shards.write_all(parts, false).await?;
+        shards.write_all(parts, WriteTerms { durable: false, planned }).await?;
     }
     shards
         .runtime
@@ -45,10 +85,15 @@ async fn write(shards: &Rc<Shards>, mutations: Vec<Vec<u8>>) -> Result<(), Repli
 }
 
 /// Counts each delta on its owner. Gives the states.
-async fn count(shards: &Rc<Shards>, deltas: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>, ReplicaError> {
+async fn count(shards: &Rc<Shards>, deltas: Vec<Vec<u8>>, planned: Epoch) -> Result<Vec<Vec<u8>>, ReplicaError> {
     let mut states = Vec::new();
     for (shard, deltas) in by_owner(shards, deltas).await? {
-        states.extend(shards.count(shard, deltas, true).await?);
+        match shards.count(shard, deltas, true, planned).await {
+            Ok(of_shard) => states.extend(of_shard),
+            // What other shards have counted must not be counted again: so it is not known what was.
+            Err(ReplicaError::Stale { shard, .. }) if !states.is_empty() => return Err(ReplicaError::Gone { shard }),
+            Err(error) => return Err(error),
+        }
     }
     shards.runtime.tracing().step(|| format!("Counted {} mutations", states.len()));
     Ok(states)
@@ -74,11 +119,11 @@ fn checked_token(shards: &Shards, mutation: &[u8]) -> Result<Token, ReplicaError
 }
 
 /// The digest of a page. A short page is the answer itself: where it differs, it need not be asked for.
-async fn digest(shards: &Shards, asked: PeerRead, gc_before: u32) -> Result<PeerAnswer, ReplicaError> {
+async fn digest(shards: &Shards, asked: PeerRead, gc_before: u32, planned: Epoch) -> Result<PeerAnswer, ReplicaError> {
     let decoded = ReadCommandBuf::decode(&asked.command).map_err(|error| malformed(shards, error.to_string()))?;
     let (table, now_in_seconds) = (decoded.command().table, decoded.command().now_in_seconds);
     drop(decoded);
-    let page = read(shards, asked).await?;
+    let page = read(shards, asked, planned).await?;
     if page.items.len() < DIGEST_BYTES_MIN {
         return Ok(PeerAnswer::Page(page));
     }
@@ -90,7 +135,7 @@ async fn digest(shards: &Shards, asked: PeerRead, gc_before: u32) -> Result<Peer
     digest.map(PeerAnswer::Digest).map_err(|error| malformed(shards, error.to_string()))
 }
 
-async fn read(shards: &Shards, read: PeerRead) -> Result<Page, ReplicaError> {
+async fn read(shards: &Shards, read: PeerRead, planned: Epoch) -> Result<Page, ReplicaError> {
     let count = shards.sharder.shards;
     let shard = match read.of {
         PeerShard::One { shard, count: believed } if believed == count && shard < count => ShardId(shard),
@@ -110,7 +155,7 @@ async fn read(shards: &Shards, read: PeerRead) -> Result<Page, ReplicaError> {
         }
     };
     let bytes = read.bytes.min(PAGE_BYTES_MAX);
-    let limits = PageLimits { rows: read.rows, rows_per_partition: u32::MAX, bytes, counts_statics: true };
+    let limits = PageLimits { rows: read.rows, rows_per_partition: u32::MAX, bytes, counts_statics: true, planned };
     let page = match shard == shards.here() {
         // Its work ends with this future: the caller may give up.
         true => shards.fetch_data_here(&read.command, limits).await?,

@@ -1,10 +1,10 @@
 //! Writes and counts on this very shard, and what its refusals are called.
 
 use mutation::CounterId;
-use runtime::ShardId;
 use storage::{Ack, ApplyError, CountError, ReadError, Shard};
 
 use super::error::ReplicaError;
+use crate::fence::Gate;
 
 /// The error of a file that cannot be read. Which one and where stands in the log, since clients are not to know.
 pub(crate) fn unreadable(shard: u16, error: ReadError) -> ReplicaError {
@@ -44,6 +44,31 @@ pub(crate) async fn apply_when_there_is_room(
     }
 }
 
+/// The same for what another shard or node has planned: the fence is asked in each call that applies. What is long takes several, so it is asked after the last one
+/// too; a write that is stale by then will come again.
+pub(crate) async fn apply_planned(
+    gate: Gate<'_>,
+    storage: &Shard,
+    mutations: &[impl AsRef<[u8]>],
+) -> Result<Ack, ReplicaError> {
+    let refused = |error| apply_error(gate.shard().0, error);
+    gate.reach().await?;
+    if !is_small(mutations) {
+        gate.check_mutations(mutations)?;
+        let applied = storage.apply_in_steps(mutations).await.map_err(refused)?;
+        gate.check_mutations(mutations)?;
+        return Ok(applied);
+    }
+    let mut admission = storage.write_admission();
+    loop {
+        gate.check_mutations(mutations)?;
+        match apply_all(storage, mutations) {
+            Ok(ack) => return Ok(ack),
+            Err(error) => admission.after(error).await.map_err(refused)?,
+        }
+    }
+}
+
 /// When a write may be acknowledged that is perhaps to be synced whatever the mode.
 pub(crate) fn needed_ack(storage: &Shard, ack: Ack, durable: bool) -> Ack {
     if ack == Ack::Now && durable { Ack::When(storage.appended()) } else { ack }
@@ -67,13 +92,16 @@ pub(crate) fn apply_error(shard: u16, error: ApplyError) -> ReplicaError {
 }
 
 /// Counts on this shard, and waits until what comes of it may be acknowledged: no other replica hears of a state that this one could
-/// still lose.
+/// still lose. Counting takes its turn after the fence was asked; tables that are truncated or dropped meanwhile are the engine's to notice.
 pub(crate) async fn count_here(
+    gate: Gate<'_>,
     storage: &Shard,
     id: CounterId,
-    shard: ShardId,
     deltas: &[Vec<u8>],
 ) -> Result<Vec<Vec<u8>>, ReplicaError> {
+    let shard = gate.shard();
+    gate.reach().await?;
+    gate.check_mutations(deltas)?;
     let counted = storage.count(id, deltas).await;
     let (ack, states) = counted.map_err(|error| match error {
         CountError::Apply(error) => apply_error(shard.0, error),

@@ -4,9 +4,11 @@ use mutation::{DecodeError, PositionRef};
 use stdx::{ReadError, Reader, varint};
 use storage::SyncError;
 use storage::reader::Page;
+use topology::{Epoch, HostId};
 
 use super::error::{ReplicaError, ReplicaShard};
 use super::peer_message::{PeerAnswer, PeerRead, PeerRequest, PeerShard};
+use crate::batches::{BatchName, Fate, NAMES_MAX};
 
 /// What a frame's body is.
 pub(super) mod kind {
@@ -14,11 +16,15 @@ pub(super) mod kind {
     pub const READ: u8 = 2;
     pub const COUNT: u8 = 4;
     pub const DIGEST: u8 = 10;
+    pub const BATCH_COPY: u8 = 11;
+    pub const BATCH_DONE: u8 = 12;
+    pub const BATCH_ASK: u8 = 13;
     pub const WRITTEN: u8 = 129;
     pub const PAGE: u8 = 130;
     pub const FAILED: u8 = 131;
     pub const COUNTED: u8 = 133;
     pub const DIGESTED: u8 = 138;
+    pub const FATES: u8 = 139;
 }
 
 /// A read's shard that means the owner of the token.
@@ -32,11 +38,14 @@ pub(crate) const MUTATIONS_MAX: usize = 65_536;
 const WORDS_MAX: usize = 512;
 
 /// This crate's verbs, each with the name that stands in the line of a poll that stalls.
-pub(super) const VERBS: [(u8, &str); 4] = [
+pub(super) const VERBS: [(u8, &str); 7] = [
     (kind::WRITE, "a write for a node"),
     (kind::READ, "a page for a node"),
     (kind::COUNT, "counters for a node"),
     (kind::DIGEST, "a digest for a node"),
+    (kind::BATCH_COPY, "a copy of a batch for a node"),
+    (kind::BATCH_DONE, "batches of a node that are done"),
+    (kind::BATCH_ASK, "batches that a node asks about"),
 ];
 
 /// The verb that asks for it.
@@ -46,6 +55,9 @@ pub(super) fn verb(request: &PeerRequest) -> u8 {
         PeerRequest::Read(_) => kind::READ,
         PeerRequest::Count { .. } => kind::COUNT,
         PeerRequest::Digest { .. } => kind::DIGEST,
+        PeerRequest::BatchCopy { .. } => kind::BATCH_COPY,
+        PeerRequest::BatchDone { .. } => kind::BATCH_DONE,
+        PeerRequest::BatchAsk { .. } => kind::BATCH_ASK,
     }
 }
 
@@ -57,6 +69,7 @@ pub(super) fn answer_kind(answer: &PeerAnswer) -> u8 {
         PeerAnswer::Failed(_) => kind::FAILED,
         PeerAnswer::Counted { .. } => kind::COUNTED,
         PeerAnswer::Digest(_) => kind::DIGESTED,
+        PeerAnswer::Fates(_) => kind::FATES,
     }
 }
 
@@ -93,6 +106,48 @@ fn read_mutations(reader: &mut Reader<'_>) -> Result<Vec<Vec<u8>>, DecodeError> 
     Ok(mutations)
 }
 
+/// Appends the body of a copy of a batch, from wherever its mutations lie.
+pub(super) fn push_copy(name: BatchName, mutations: &[impl AsRef<[u8]>], out: &mut Vec<u8>) {
+    push_name(name, out);
+    push_mutations(mutations, out);
+}
+
+fn push_name(BatchName { host_id, boot, shard, sequence }: BatchName, out: &mut Vec<u8>) {
+    out.extend_from_slice(&host_id.0);
+    out.extend_from_slice(&boot.to_be_bytes());
+    out.extend_from_slice(&shard.to_be_bytes());
+    out.extend_from_slice(&sequence.to_be_bytes());
+}
+
+fn read_name(reader: &mut Reader<'_>) -> Result<BatchName, DecodeError> {
+    let host_id = HostId(reader.array()?);
+    let boot = u64::from_be_bytes(reader.array()?);
+    let shard = reader.u16()?;
+    Ok(BatchName { host_id, boot, shard, sequence: u64::from_be_bytes(reader.array()?) })
+}
+
+fn push_names(names: &[BatchName], out: &mut Vec<u8>) {
+    varint::encode(names.len() as u64, out);
+    names.iter().for_each(|name| push_name(*name, out));
+}
+
+fn read_names(reader: &mut Reader<'_>) -> Result<Vec<BatchName>, DecodeError> {
+    let count = reader.varint()?;
+    match usize::try_from(count) {
+        Ok(count) if count <= NAMES_MAX => (0..count).map(|_| read_name(reader)).collect(),
+        _ => Err(DecodeError::TooMany { count, max: NAMES_MAX }),
+    }
+}
+
+fn fate_of(byte: u8) -> Result<Fate, DecodeError> {
+    match byte {
+        0 => Ok(Fate::Unknown),
+        1 => Ok(Fate::Unfinished),
+        2 => Ok(Fate::Delivered),
+        value => Err(DecodeError::Unknown { what: "a batch's fate", value }),
+    }
+}
+
 /// Appends a request's body; gives its frame's kind.
 pub fn encode_request(request: &PeerRequest, out: &mut Vec<u8>) -> u8 {
     match request {
@@ -102,6 +157,8 @@ pub fn encode_request(request: &PeerRequest, out: &mut Vec<u8>) -> u8 {
             out.extend_from_slice(&gc_before.to_be_bytes());
             push_read(read, out);
         }
+        PeerRequest::BatchCopy { name, mutations } => push_copy(*name, mutations, out),
+        PeerRequest::BatchDone { names } | PeerRequest::BatchAsk { names } => push_names(names, out),
     }
     verb(request)
 }
@@ -135,6 +192,11 @@ pub fn decode_request(kind: u8, body: &[u8]) -> Result<PeerRequest, DecodeError>
         kind::COUNT => PeerRequest::Count { deltas: read_mutations(&mut reader)? },
         kind::READ => PeerRequest::Read(take_read(&mut reader)?),
         kind::DIGEST => PeerRequest::Digest { gc_before: reader.u32()?, read: take_read(&mut reader)? },
+        kind::BATCH_COPY => {
+            PeerRequest::BatchCopy { name: read_name(&mut reader)?, mutations: read_mutations(&mut reader)? }
+        }
+        kind::BATCH_DONE => PeerRequest::BatchDone { names: read_names(&mut reader)? },
+        kind::BATCH_ASK => PeerRequest::BatchAsk { names: read_names(&mut reader)? },
         value => return Err(DecodeError::Unknown { what: "a request's kind", value }),
     };
     finish(&reader)?;
@@ -152,6 +214,7 @@ pub fn encode_answer(answer: &PeerAnswer, out: &mut Vec<u8>) -> u8 {
             }
         }
         PeerAnswer::Counted { states } => push_mutations(states, out),
+        PeerAnswer::Fates(fates) => out.extend(fates.iter().map(|fate| *fate as u8)),
         PeerAnswer::Failed(error) => encode_error(error, out),
         PeerAnswer::Digest(digest) => out.extend_from_slice(digest),
         PeerAnswer::Written => {}
@@ -168,6 +231,10 @@ pub fn decode_answer(kind: u8, body: Vec<u8>) -> Result<PeerAnswer, DecodeError>
         kind::FAILED => PeerAnswer::Failed(decode_error(&mut reader)?),
         kind::COUNTED => PeerAnswer::Counted { states: read_mutations(&mut reader)? },
         kind::DIGESTED => PeerAnswer::Digest(reader.array()?),
+        kind::FATES if body.len() > NAMES_MAX => {
+            return Err(DecodeError::TooMany { count: body.len() as u64, max: NAMES_MAX });
+        }
+        kind::FATES => PeerAnswer::Fates(reader.rest().iter().map(|byte| fate_of(*byte)).collect::<Result<_, _>>()?),
         value => return Err(DecodeError::Unknown { what: "an answer's kind", value }),
     };
     finish(&reader)?;
@@ -211,6 +278,8 @@ fn encode_error(error: &ReplicaError, out: &mut Vec<u8>) {
         ReplicaError::NotSynced { shard, reason: SyncError::DiskFull } => (8, number(shard), 1, 0, ""),
         ReplicaError::Unreadable { shard } => (9, number(shard), 0, 0, ""),
         ReplicaError::TooManyTombstones => (10, 0, 0, 0, ""),
+        ReplicaError::Stale { shard, epoch } => (11, number(shard), epoch.0, 0, ""),
+        ReplicaError::Lags { shard, epoch } => (12, number(shard), epoch.0, 0, ""),
     };
     out.push(reason);
     out.extend_from_slice(&shard.to_be_bytes());
@@ -241,6 +310,8 @@ fn decode_error(reader: &mut Reader<'_>) -> Result<ReplicaError, DecodeError> {
         8 => ReplicaError::NotSynced { shard, reason: SyncError::Poisoned },
         9 => ReplicaError::Unreadable { shard },
         10 => ReplicaError::TooManyTombstones,
+        11 => ReplicaError::Stale { shard, epoch: Epoch(a) },
+        12 => ReplicaError::Lags { shard, epoch: Epoch(a) },
         value => return Err(DecodeError::Unknown { what: "a refusal's reason", value }),
     })
 }

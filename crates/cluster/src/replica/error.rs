@@ -4,6 +4,9 @@ use std::fmt;
 use std::net::SocketAddr;
 
 use runtime::ShardId;
+use topology::Epoch;
+
+use crate::fence::NotPassed;
 
 /// The shard of a node that refused. The node is not sent: whoever asked knows whom, and fills it in when the refusal arrives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -111,12 +114,35 @@ pub enum ReplicaError {
         /// The defect.
         problem: String,
     },
+    /// The ring or the table has changed since the request was planned. It is planned again, so no client sees this.
+    #[error("{shard} has applied epoch {epoch}, and the request was planned before")]
+    Stale {
+        /// The replica.
+        shard: ReplicaShard,
+        /// The change, or a later one.
+        epoch: Epoch,
+    },
+    /// The request was planned at an epoch that the node did not reach in time.
+    #[error("{shard} lags: it has not applied epoch {epoch} of the cluster's state")]
+    Lags {
+        /// The replica.
+        shard: ReplicaShard,
+        /// The epoch that the request rests on.
+        epoch: Epoch,
+    },
     /// It has ended.
     #[error("{shard} does not answer")]
     Gone {
         /// The replica.
         shard: ReplicaShard,
     },
+}
+
+impl From<NotPassed> for ReplicaError {
+    fn from(NotPassed { shard, epoch, is_stale }: NotPassed) -> ReplicaError {
+        let shard = shard.into();
+        if is_stale { ReplicaError::Stale { shard, epoch } } else { ReplicaError::Lags { shard, epoch } }
+    }
 }
 
 impl ReplicaError {
@@ -130,11 +156,18 @@ impl ReplicaError {
             | ReplicaError::DiskFull { shard }
             | ReplicaError::Unreadable { shard }
             | ReplicaError::Malformed { shard, .. }
+            | ReplicaError::Stale { shard, .. }
+            | ReplicaError::Lags { shard, .. }
             | ReplicaError::Gone { shard } => shard.node = Some(node),
             // Their words are Cassandra's, which name no replica.
             ReplicaError::TooLarge { .. } | ReplicaError::TooManyTombstones => {}
         }
         self
+    }
+
+    /// True if it is no failure of the replica: the request was planned before a change, and is to be planned again.
+    pub(crate) fn is_stale(&self) -> bool {
+        matches!(self, ReplicaError::Stale { .. })
     }
 
     /// True if its words name a node.
@@ -152,6 +185,8 @@ impl ReplicaError {
             | ReplicaError::DiskFull { shard }
             | ReplicaError::Unreadable { shard }
             | ReplicaError::Malformed { shard, .. }
+            | ReplicaError::Stale { shard, .. }
+            | ReplicaError::Lags { shard, .. }
             | ReplicaError::Gone { shard } => Some(*shard),
             ReplicaError::TooLarge { .. } | ReplicaError::TooManyTombstones => None,
         }

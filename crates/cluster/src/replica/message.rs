@@ -3,8 +3,10 @@
 
 use mutation::CounterId;
 use storage::reader::Page;
+use topology::Epoch;
 
 use super::error::ReplicaError;
+use crate::batches::{BatchName, Fate};
 
 /// A request to the shard that owns the data.
 #[derive(Debug)]
@@ -13,13 +15,15 @@ pub enum ReplicaRequest {
     Write {
         /// As `mutation::MutationEncoder` wrote it.
         mutation: Vec<u8>,
+        /// The epoch that its plan rests on.
+        planned: Epoch,
     },
     /// Apply several encoded mutations as one commit-log record: all or none.
     WriteBatch {
         /// Each as `mutation::MutationEncoder` wrote it.
         mutations: Vec<Vec<u8>>,
-        /// Whether to answer only when they are synced, whatever the mode.
-        durable: bool,
+        /// How they are to be written.
+        terms: WriteTerms,
     },
     /// Add deltas to counters: apply what they come to, and answer with that.
     Count {
@@ -29,6 +33,13 @@ pub enum ReplicaRequest {
         deltas: Vec<Vec<u8>>,
         /// Whether other replicas are to be sent what they come to; else [`ReplicaReply::Written`] is an answer too.
         wants_states: bool,
+        /// The epoch that their plan rests on.
+        planned: Epoch,
+    },
+    /// Say what is known of batches.
+    Fates {
+        /// Their names.
+        names: Vec<BatchName>,
     },
     /// Read one page of what lives.
     Read(ReadRequest),
@@ -43,9 +54,19 @@ impl ReplicaRequest {
             ReplicaRequest::Write { .. } => "a write for a shard",
             ReplicaRequest::WriteBatch { .. } => "a batch for a shard",
             ReplicaRequest::Count { .. } => "counters for a shard",
+            ReplicaRequest::Fates { .. } => "batches that a shard may have",
             ReplicaRequest::Read(_) | ReplicaRequest::ReadData(_) => "a page for a shard",
         }
     }
+}
+
+/// How a replica is to write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WriteTerms {
+    /// The answer waits until it is synced, whatever the mode.
+    pub durable: bool,
+    /// The epoch that the plan rests on.
+    pub planned: Epoch,
 }
 
 /// One page's worth of a read.
@@ -57,7 +78,7 @@ pub struct ReadRequest {
     pub limits: PageLimits,
 }
 
-/// What one page of a read may hold. At least one row is always delivered, so that a reader makes progress.
+/// The bounds of one page of a read, and the epoch that the read was planned at. At least one row is always delivered, so that a reader makes progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PageLimits {
     /// Rows at most.
@@ -68,6 +89,8 @@ pub struct PageLimits {
     pub bytes: u32,
     /// Whether tombstones in static rows count.
     pub counts_statics: bool,
+    /// The epoch that the plan rests on. The coordinator fills it in.
+    pub planned: Epoch,
 }
 
 /// The answer to a [`ReplicaRequest`].
@@ -82,6 +105,8 @@ pub enum ReplicaReply {
     },
     /// One page of a read.
     Page(Page),
+    /// Each batch, as it is known.
+    Fates(Vec<Fate>),
     /// Nothing was done.
     Failed(ReplicaError),
 }

@@ -4,6 +4,7 @@ use storage::reader::Page;
 
 use super::digest::Digest;
 use super::error::ReplicaError;
+use crate::batches::{BatchName, Fate};
 
 /// What one node asks another.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,6 +27,23 @@ pub enum PeerRequest {
         read: PeerRead,
         /// Seconds since 1970: deletions and expired data of before are no part of the digest.
         gc_before: u32,
+    },
+    /// Keep a copy of a logged batch.
+    BatchCopy {
+        /// The batch.
+        name: BatchName,
+        /// Each as `mutation::MutationEncoder` wrote it.
+        mutations: Vec<Vec<u8>>,
+    },
+    /// These batches need no copies any more.
+    BatchDone {
+        /// The batches.
+        names: Vec<BatchName>,
+    },
+    /// Say what is known of these batches.
+    BatchAsk {
+        /// The batches.
+        names: Vec<BatchName>,
     },
 }
 
@@ -70,6 +88,8 @@ pub enum PeerAnswer {
     Page(Page),
     /// The digest of one page of a read.
     Digest(Digest),
+    /// Each batch, as it is known.
+    Fates(Vec<Fate>),
     /// It was not done, or not all of it.
     Failed(ReplicaError),
 }

@@ -5,13 +5,16 @@ use std::rc::Rc;
 use mutation::ReadCommandBuf;
 use runtime::{Group, Mesh, MeshSeat, Responder, Runtime};
 use storage::reader::{DataPageLimits, DataPageWriter, Page, ReadDone};
-use storage::{Ack, ApplyError, ReadEnd, Shard, SyncError, TryOutcome};
+use storage::{Ack, ApplyError, BatchId, ReadEnd, Shard, SyncError, TryOutcome};
+use topology::Epoch;
 
-use super::apply::{apply_all, apply_error, apply_when_there_is_room, count_here, is_small, needed_ack, unreadable};
+use super::apply::{apply_all, apply_error, apply_planned, count_here, is_small, needed_ack, unreadable};
 use super::error::ReplicaError;
-use super::message::{PageLimits, ReadRequest, ReplicaReply, ReplicaRequest};
+use super::message::{PageLimits, ReadRequest, ReplicaReply, ReplicaRequest, WriteTerms};
 use super::page::{PageSink, PageWriter};
 use super::unsynced::Unsynced;
+use crate::batches::{BatchName, Copies, Fate};
+use crate::fence::{Fence, Gate};
 
 /// Of a page of data everything counts as a row.
 fn data_limits(limits: PageLimits) -> DataPageLimits {
@@ -23,6 +26,7 @@ pub(crate) fn serve(
     runtime: &Runtime,
     seat: MeshSeat<ReplicaRequest, ReplicaReply>,
     storage: Shard,
+    (fence, copies): (Rc<Fence>, Rc<Copies>),
 ) -> Mesh<ReplicaRequest, ReplicaReply> {
     let shard = runtime.shard().0;
     let acknowledge = move |responder: Responder<ReplicaReply>, synced: Result<(), SyncError>| {
@@ -32,13 +36,15 @@ pub(crate) fn serve(
         });
     };
     let unsynced = Unsynced::new(runtime, storage.clone(), acknowledge);
-    let replica = Rc::new(Replica { runtime: runtime.clone(), storage, unsynced });
+    let replica = Rc::new(Replica { runtime: runtime.clone(), storage, fence, copies, unsynced });
     seat.open(runtime, move |_, request, responder| replica.handle(request, responder))
 }
 
 struct Replica {
     runtime: Runtime,
     storage: Shard,
+    fence: Rc<Fence>,
+    copies: Rc<Copies>,
     /// Applied writes whose record is not yet on the disk. Bounded by the mesh's credits.
     unsynced: Unsynced<Responder<ReplicaReply>>,
 }
@@ -47,23 +53,29 @@ impl Replica {
     fn handle(self: &Rc<Self>, request: ReplicaRequest, responder: Responder<ReplicaReply>) {
         self.runtime.label(request.label());
         match request {
-            ReplicaRequest::Write { mutation } => self.write(vec![mutation], false, responder),
-            ReplicaRequest::WriteBatch { mutations, durable } => self.write(mutations, durable, responder),
-            ReplicaRequest::Count { id, deltas, wants_states } => {
-                if let ([delta], false) = (deltas.as_slice(), wants_states)
+            ReplicaRequest::Write { mutation, planned } => {
+                self.write(vec![mutation], WriteTerms { durable: false, planned }, responder);
+            }
+            ReplicaRequest::WriteBatch { mutations, terms } => self.write(mutations, terms, responder),
+            ReplicaRequest::Count { id, deltas, wants_states, planned } => {
+                let gate = self.gate(planned);
+                if let ([delta], false, false) = (deltas.as_slice(), wants_states, gate.is_ahead())
+                    && gate.check_mutations(&deltas).is_ok()
                     && let Ok(TryOutcome::Done(ack)) = self.storage.count_now(id, delta)
                 {
                     return self.answer(Ok(ack), false, responder);
                 }
                 let replica = Rc::clone(self);
                 self.runtime.spawn(Group::Query, async move {
-                    let shard = replica.runtime.shard();
-                    let counted = count_here(&replica.storage, id, shard, &deltas).await;
+                    let counted = count_here(replica.gate(planned), &replica.storage, id, &deltas).await;
                     responder.reply(match counted {
                         Ok(states) => ReplicaReply::Counted { states },
                         Err(error) => ReplicaReply::Failed(error),
                     });
                 });
+            }
+            ReplicaRequest::Fates { names } => {
+                responder.reply(ReplicaReply::Fates(names.into_iter().map(|name| self.fate(name)).collect()));
             }
             ReplicaRequest::Read(request) => {
                 let page = PageWriter::new(request.limits);
@@ -76,26 +88,49 @@ impl Replica {
         }
     }
 
-    fn write(self: &Rc<Self>, mutations: Vec<Vec<u8>>, durable: bool, responder: Responder<ReplicaReply>) {
+    /// A batch as this shard knows it: its own, or a copy.
+    fn fate(&self, name: BatchName) -> Fate {
+        let id = BatchId::new(name.boot, name.sequence);
+        let is_own = name.host_id == self.copies.own() && name.shard == self.runtime.shard().0;
+        match is_own && storage::is_batch_unfinished(&self.storage, id) {
+            true => Fate::Unfinished,
+            false => self.copies.fate(name),
+        }
+    }
+
+    fn gate(&self, planned: Epoch) -> Gate<'_> {
+        self.fence.gate(self.runtime.shard(), planned)
+    }
+
+    fn write(self: &Rc<Self>, mutations: Vec<Vec<u8>>, terms: WriteTerms, responder: Responder<ReplicaReply>) {
+        let WriteTerms { durable, planned } = terms;
+        let gate = self.gate(planned);
         // What is long is written in steps, by a task as what must wait is.
-        let applied = if is_small(&mutations) { Some(apply_all(&self.storage, &mutations)) } else { None };
+        let applied = if is_small(&mutations) && !gate.is_ahead() {
+            match gate.check_mutations(&mutations) {
+                Ok(()) => Some(apply_all(&self.storage, &mutations)),
+                Err(stale) => return self.answer(Err(stale.into()), durable, responder),
+            }
+        } else {
+            None
+        };
         match applied {
             None | Some(Err(ApplyError::LogBusy | ApplyError::MemoryBusy)) => {
                 let replica = Rc::clone(self);
                 self.runtime.spawn(Group::Query, async move {
-                    let applied = apply_when_there_is_room(&replica.storage, &mutations).await;
+                    let applied = apply_planned(replica.gate(planned), &replica.storage, &mutations).await;
                     replica.answer(applied, durable, responder);
                 });
             }
-            Some(applied) => self.answer(applied, durable, responder),
+            Some(applied) => self.answer(applied.map_err(|error| self.error(error)), durable, responder),
         }
     }
 
-    fn answer(&self, applied: Result<Ack, ApplyError>, durable: bool, responder: Responder<ReplicaReply>) {
+    fn answer(&self, applied: Result<Ack, ReplicaError>, durable: bool, responder: Responder<ReplicaReply>) {
         match applied.map(|ack| needed_ack(&self.storage, ack, durable)) {
             Ok(Ack::Now) => responder.reply(ReplicaReply::Written),
             Ok(Ack::When(sequence)) => self.unsynced.push(sequence, responder),
-            Err(error) => responder.reply(ReplicaReply::Failed(self.error(error))),
+            Err(error) => responder.reply(ReplicaReply::Failed(error)),
         }
     }
 
@@ -105,18 +140,28 @@ impl Replica {
         mut page: impl PageSink + 'static,
         responder: Responder<ReplicaReply>,
     ) {
+        let planned = request.limits.planned;
+        let gate = self.gate(planned);
         // Up to 128 requests are handled between two turns of the loop: long ones must not add up.
-        if self.runtime.should_yield() {
+        if self.runtime.should_yield() || gate.is_ahead() {
             let replica = Rc::clone(self);
             self.runtime.spawn(Group::Query, async move {
-                let read = read_on(&replica.runtime, &replica.storage, &request.command, None, page).await;
+                let gate = replica.gate(planned);
+                let read = read_on(&replica.runtime, (&replica.storage, gate), &request.command, None, page).await;
                 responder.reply(reply_of(read));
             });
             return;
         }
         let end = match ReadCommandBuf::decode(&request.command) {
-            Ok(decoded) => page.read(&self.storage, &decoded.command()),
-            Err(problem) => return responder.reply(ReplicaReply::Failed(malformed(&self.runtime, &problem))),
+            Ok(decoded) => {
+                let command = decoded.command();
+                gate.check_read(&command).map(|()| page.read(&self.storage, &command)).map_err(ReplicaError::from)
+            }
+            Err(problem) => Err(malformed(&self.runtime, &problem)),
+        };
+        let end = match end {
+            Ok(end) => end,
+            Err(error) => return responder.reply(ReplicaReply::Failed(error)),
         };
         let position = match end {
             None => None,
@@ -129,7 +174,8 @@ impl Replica {
         };
         let replica = Rc::clone(self);
         self.runtime.spawn(Group::Query, async move {
-            let read = read_on(&replica.runtime, &replica.storage, &request.command, position, page).await;
+            let gate = replica.gate(planned);
+            let read = read_on(&replica.runtime, (&replica.storage, gate), &request.command, position, page).await;
             responder.reply(reply_of(read));
         });
     }
@@ -146,22 +192,24 @@ fn reply_of(read: Result<Page, ReplicaError>) -> ReplicaReply {
 /// One page with all that reconciliation needs, of this shard. The read ends with the future.
 pub(super) async fn page_of_data(
     runtime: &Runtime,
-    storage: &Shard,
+    (storage, fence): (&Shard, &Fence),
     command: &[u8],
     limits: PageLimits,
 ) -> Result<Page, ReplicaError> {
-    read_on(runtime, storage, command, None, DataPageWriter::new(data_limits(limits))).await
+    let gate = fence.gate(runtime.shard(), limits.planned);
+    read_on(runtime, (storage, gate), command, None, DataPageWriter::new(data_limits(limits))).await
 }
 
 /// Goes on with a read after `position`, until the page is full or the data ends.
 async fn read_on(
     runtime: &Runtime,
-    storage: &Shard,
+    (storage, gate): (&Shard, Gate<'_>),
     command: &[u8],
     position: Option<mutation::Position>,
     mut page: impl PageSink,
 ) -> Result<Page, ReplicaError> {
     runtime.maybe_yield().await;
+    gate.reach().await?;
     let decoded = ReadCommandBuf::decode(command).map_err(|problem| malformed(runtime, &problem))?;
     let mut command = decoded.command();
     if let Some(position) = &position {
@@ -172,6 +220,7 @@ async fn read_on(
             page.begin_again(runtime.touched(bytes).await);
             command = decoded.command();
         }
+        gate.check_read(&command)?;
         let done = page.read_through(storage, &command).await;
         if page.wanted().is_some() {
             continue;

@@ -6,12 +6,14 @@ use mutation::{CounterId, ReadCommand};
 use runtime::{Group, Mesh, MeshSeat, Runtime, ShardId};
 use storage::reader::{Page, ReadDone};
 use storage::{Ack, RowSink, Shard};
-use topology::Sharder;
+use topology::{Epoch, HostId, Sharder};
 
-use super::apply::{apply_error, apply_when_there_is_room, count_here, needed_ack, unreadable};
+use super::apply::{apply_planned, count_here, needed_ack, unreadable};
 use super::error::ReplicaError;
-use super::message::{PageLimits, ReadRequest, ReplicaReply, ReplicaRequest};
+use super::message::{PageLimits, ReadRequest, ReplicaReply, ReplicaRequest, WriteTerms};
 use super::serve::{page_of_data, serve};
+use crate::batches::{BatchName, Copies, Fate};
+use crate::fence::Fence;
 
 /// Encoded mutations by the shard that owns them.
 pub(crate) type ByShard = Vec<(ShardId, Vec<Vec<u8>>)>;
@@ -25,6 +27,10 @@ pub(crate) struct Shards {
     pub(crate) storage: Shard,
     /// Identity of this node's parts of counters: its host id.
     pub(crate) counter: CounterId,
+    /// The epochs of the ring and of the tables, as this shard knows them.
+    pub(crate) fence: Rc<Fence>,
+    /// The copies of other nodes' batches that this shard keeps.
+    pub(crate) copies: Rc<Copies>,
     mesh: Mesh<ReplicaRequest, ReplicaReply>,
 }
 
@@ -37,8 +43,10 @@ impl Shards {
         counter: CounterId,
         seat: MeshSeat<ReplicaRequest, ReplicaReply>,
     ) -> Rc<Shards> {
-        let mesh = serve(&runtime, seat, storage.clone());
-        Rc::new(Shards { runtime, sharder, storage, counter, mesh })
+        let fence = Rc::new(Fence::open(storage.planted()));
+        let copies = Rc::new(Copies::of_node(HostId(counter.0)));
+        let mesh = serve(&runtime, seat, storage.clone(), (Rc::clone(&fence), Rc::clone(&copies)));
+        Rc::new(Shards { runtime, sharder, storage, counter, fence, copies, mesh })
     }
 
     /// The shard that this is.
@@ -56,16 +64,16 @@ impl Shards {
         }
     }
 
-    /// Writes mutations as one record of a shard's log; `durable` ones are synced whatever the mode.
+    /// Writes mutations as one record of a shard's log.
     pub(crate) async fn write(
         &self,
         shard: ShardId,
         mutations: Vec<Vec<u8>>,
-        durable: bool,
+        terms: WriteTerms,
     ) -> Result<(), ReplicaError> {
         match shard == self.here() {
-            true => self.write_here(&mutations, durable).await,
-            false => self.send(shard, mutations, durable).await,
+            true => self.write_here(&mutations, terms).await,
+            false => self.send(shard, mutations, terms).await,
         }
     }
 
@@ -74,19 +82,18 @@ impl Shards {
         &self,
         shard: ShardId,
         mutations: &[&[u8]],
-        durable: bool,
+        terms: WriteTerms,
     ) -> Result<(), ReplicaError> {
         match shard == self.here() {
-            true => self.write_here(mutations, durable).await,
-            false => self.send(shard, mutations.iter().map(|mutation| mutation.to_vec()).collect(), durable).await,
+            true => self.write_here(mutations, terms).await,
+            false => self.send(shard, mutations.iter().map(|mutation| mutation.to_vec()).collect(), terms).await,
         }
     }
 
-    async fn write_here(&self, mutations: &[impl AsRef<[u8]>], durable: bool) -> Result<(), ReplicaError> {
+    async fn write_here(&self, mutations: &[impl AsRef<[u8]>], terms: WriteTerms) -> Result<(), ReplicaError> {
         let (storage, shard) = (&self.storage, self.here().0);
-        let ack = apply_when_there_is_room(storage, mutations).await;
-        let ack = ack.map_err(|error| apply_error(shard, error))?;
-        match needed_ack(storage, ack, durable) {
+        let ack = apply_planned(self.fence.gate(self.here(), terms.planned), storage, mutations).await?;
+        match needed_ack(storage, ack, terms.durable) {
             Ack::Now => Ok(()),
             Ack::When(sequence) => {
                 let synced = storage.wait_synced(sequence).await;
@@ -95,10 +102,10 @@ impl Shards {
         }
     }
 
-    async fn send(&self, shard: ShardId, mut mutations: Vec<Vec<u8>>, durable: bool) -> Result<(), ReplicaError> {
+    async fn send(&self, shard: ShardId, mut mutations: Vec<Vec<u8>>, terms: WriteTerms) -> Result<(), ReplicaError> {
         let request = match mutations.len() {
-            1 if !durable => ReplicaRequest::Write { mutation: mutations.swap_remove(0) },
-            _ => ReplicaRequest::WriteBatch { mutations, durable },
+            1 if !terms.durable => ReplicaRequest::Write { mutation: mutations.swap_remove(0), planned: terms.planned },
+            _ => ReplicaRequest::WriteBatch { mutations, terms },
         };
         match self.call(shard, request).await? {
             ReplicaReply::Written => Ok(()),
@@ -107,14 +114,14 @@ impl Shards {
     }
 
     /// Writes each part on its shard. All are waited for; the first refusal is the outcome.
-    pub(crate) async fn write_all(self: &Rc<Self>, mut parts: ByShard, durable: bool) -> Result<(), ReplicaError> {
+    pub(crate) async fn write_all(self: &Rc<Self>, mut parts: ByShard, terms: WriteTerms) -> Result<(), ReplicaError> {
         if let [(shard, mutations)] = parts.as_mut_slice() {
-            return self.write(*shard, std::mem::take(mutations), durable).await;
+            return self.write(*shard, std::mem::take(mutations), terms).await;
         }
         let mut running = Vec::with_capacity(parts.len());
         for (shard, mutations) in parts {
             let shards = Rc::clone(self);
-            let write = async move { shards.write(shard, mutations, durable).await };
+            let write = async move { shards.write(shard, mutations, terms).await };
             running.push(self.runtime.spawn(Group::Query, write));
         }
         let mut outcome = Ok(());
@@ -130,15 +137,30 @@ impl Shards {
         shard: ShardId,
         deltas: Vec<Vec<u8>>,
         wants_states: bool,
+        planned: Epoch,
     ) -> Result<Vec<Vec<u8>>, ReplicaError> {
         if shard == self.here() {
-            return count_here(&self.storage, self.counter, shard, &deltas).await;
+            return count_here(self.fence.gate(shard, planned), &self.storage, self.counter, &deltas).await;
         }
-        match self.call(shard, ReplicaRequest::Count { id: self.counter, deltas, wants_states }).await? {
+        match self.call(shard, ReplicaRequest::Count { id: self.counter, deltas, wants_states, planned }).await? {
             ReplicaReply::Counted { states } => Ok(states),
             ReplicaReply::Written if !wants_states => Ok(Vec::new()),
             reply => panic!("a shard answers a count with states, not with {reply:?}"),
         }
+    }
+
+    /// The fates of batches as this node knows them: by its own logs, and by the copies that it keeps.
+    pub(crate) async fn fates(&self, names: Vec<BatchName>) -> Result<Vec<Fate>, ReplicaError> {
+        let mut known = vec![Fate::Unknown; names.len()];
+        for shard in (0..self.sharder.shards).map(ShardId) {
+            match self.call(shard, ReplicaRequest::Fates { names: names.clone() }).await? {
+                ReplicaReply::Fates(fates) => {
+                    known.iter_mut().zip(fates).for_each(|(known, fate)| *known = fate.max(*known));
+                }
+                reply => panic!("a shard answers with fates, not with {reply:?}"),
+            }
+        }
+        Ok(known)
     }
 
     /// Reads from this shard alone, letting others run in between.
@@ -173,7 +195,7 @@ impl Shards {
 
     /// The same from this shard. Dropped, the future ends the read.
     pub(crate) async fn fetch_data_here(&self, command: &[u8], limits: PageLimits) -> Result<Page, ReplicaError> {
-        page_of_data(&self.runtime, &self.storage, command, limits).await
+        page_of_data(&self.runtime, (&self.storage, &self.fence), command, limits).await
     }
 
     async fn page(&self, shard: ShardId, request: ReplicaRequest) -> Result<Page, ReplicaError> {

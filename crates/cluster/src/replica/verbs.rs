@@ -3,16 +3,20 @@
 use std::future::Future;
 use std::time::Duration;
 
-use internode::{CallError, Malformed, Peer, Reply, Request, Verbs};
+use internode::{CallError, Caller, Malformed, Peer, Reply, Request, Verbs};
 use storage::reader::Page;
+use topology::Epoch;
 
 use super::answer::PAGE_BYTES_MAX;
 use super::codec::{
-    self, MUTATIONS_MAX, VERBS, decode_answer, decode_request, encode_answer, encode_request, kind, push_mutations,
+    self, MUTATIONS_MAX, VERBS, decode_answer, decode_request, encode_answer, encode_request, kind, push_copy,
+    push_mutations,
 };
 use super::digest::Digest;
 use super::error::{ReplicaError, ReplicaShard};
 use super::peer_message::{PeerAnswer, PeerRead, PeerRequest};
+use crate::batches::{BatchName, Fate};
+use crate::fence::NO_EPOCH;
 
 impl Reply for PeerAnswer {
     fn kind(&self) -> u8 {
@@ -31,24 +35,32 @@ impl Reply for PeerAnswer {
 /// Has `serve` answer what other nodes ask about data.
 pub(crate) fn register<F, Fut>(verbs: &mut Verbs, serve: F)
 where
-    F: Fn(PeerRequest) -> Fut + Clone + 'static,
+    F: Fn(Caller, PeerRequest) -> Fut + Clone + 'static,
     Fut: Future<Output = PeerAnswer> + 'static,
 {
     for (verb, name) in VERBS {
         let serve = serve.clone();
-        let handle = move |body: &[u8]| Ok(serve(decode_request(verb, body).map_err(Malformed::new)?));
+        let handle =
+            move |caller: Caller, body: &[u8]| Ok(serve(caller, decode_request(verb, body).map_err(Malformed::new)?));
         match verb {
             // A write that has begun is applied as a whole, whoever still waits for it.
-            kind::READ | kind::DIGEST => verbs.register_cancellable(verb, name, PAGE_BYTES_MAX as usize, handle),
-            _ => verbs.register(verb, name, handle),
+            kind::READ | kind::DIGEST => {
+                verbs.register_cancellable_by_caller(verb, name, PAGE_BYTES_MAX as usize, handle);
+            }
+            _ => verbs.register_by_caller(verb, name, handle),
         }
     }
 }
 
 /// Asks another node to apply mutations within a time, whose bytes are written into the frame from where they lie. `Ok`: it has.
-pub(crate) async fn ask_to_write(peer: &Peer, mutations: &[&[u8]], time: Duration) -> Result<(), ReplicaError> {
+pub(crate) async fn ask_to_write(
+    peer: &Peer,
+    mutations: &[&[u8]],
+    (time, planned): (Duration, Epoch),
+) -> Result<(), ReplicaError> {
     for mutations in mutations.chunks(MUTATIONS_MAX) {
-        match call(peer, of_mutations(kind::WRITE, mutations, time), |out| push_mutations(mutations, out)).await? {
+        let terms = of_mutations(kind::WRITE, mutations, (time, planned));
+        match call(peer, terms, |out| push_mutations(mutations, out)).await? {
             PeerAnswer::Written => {}
             _ => return Err(wrong_answer(peer)),
         }
@@ -57,9 +69,13 @@ pub(crate) async fn ask_to_write(peer: &Peer, mutations: &[&[u8]], time: Duratio
 }
 
 /// The same on the connection for bulk, so that it stands in front of no client's request.
-pub(crate) async fn ask_to_write_in_bulk(peer: &Peer, mutations: &[&[u8]], time: Duration) -> Result<(), ReplicaError> {
+pub(crate) async fn ask_to_write_in_bulk(
+    peer: &Peer,
+    mutations: &[&[u8]],
+    (time, planned): (Duration, Epoch),
+) -> Result<(), ReplicaError> {
     for mutations in mutations.chunks(MUTATIONS_MAX) {
-        let terms = of_mutations(kind::WRITE, mutations, time).in_bulk();
+        let terms = of_mutations(kind::WRITE, mutations, (time, planned)).in_bulk();
         match call(peer, terms, |out| push_mutations(mutations, out)).await? {
             PeerAnswer::Written => {}
             _ => return Err(wrong_answer(peer)),
@@ -69,21 +85,33 @@ pub(crate) async fn ask_to_write_in_bulk(peer: &Peer, mutations: &[&[u8]], time:
 }
 
 /// Asks another node to count deltas. Gives the states.
-pub(crate) async fn ask_to_count(peer: &Peer, deltas: &[&[u8]], time: Duration) -> Result<Vec<Vec<u8>>, ReplicaError> {
+pub(crate) async fn ask_to_count(
+    peer: &Peer,
+    deltas: &[&[u8]],
+    (time, planned): (Duration, Epoch),
+) -> Result<Vec<Vec<u8>>, ReplicaError> {
     let mut all = Vec::with_capacity(deltas.len());
     for deltas in deltas.chunks(MUTATIONS_MAX) {
-        match call(peer, of_mutations(kind::COUNT, deltas, time), |out| push_mutations(deltas, out)).await? {
-            PeerAnswer::Counted { states } => all.extend(states),
-            _ => return Err(wrong_answer(peer)),
+        let terms = of_mutations(kind::COUNT, deltas, (time, planned));
+        match call(peer, terms, |out| push_mutations(deltas, out)).await {
+            Ok(PeerAnswer::Counted { states }) => all.extend(states),
+            Ok(_) => return Err(wrong_answer(peer)),
+            // What was counted before must not be counted again: so it is not known what was.
+            Err(ReplicaError::Stale { shard, .. }) if !all.is_empty() => return Err(ReplicaError::Gone { shard }),
+            Err(error) => return Err(error),
         }
     }
     Ok(all)
 }
 
 /// Asks another node for one page of data. Dropped, it lets the other node end the read.
-pub(crate) async fn ask_to_read(peer: &Peer, read: PeerRead, time: Duration) -> Result<Page, ReplicaError> {
+pub(crate) async fn ask_to_read(
+    peer: &Peer,
+    read: PeerRead,
+    (time, planned): (Duration, Epoch),
+) -> Result<Page, ReplicaError> {
     let request = PeerRequest::Read(read);
-    let terms = Request::of(kind::READ).within(time).cancelled_when_dropped().measured();
+    let terms = of_read(kind::READ, (time, planned));
     match call(peer, terms, |out| _ = encode_request(&request, out)).await? {
         PeerAnswer::Page(page) => Ok(page),
         _ => Err(wrong_answer(peer)),
@@ -104,10 +132,10 @@ pub(crate) async fn ask_for_digest(
     peer: &Peer,
     read: PeerRead,
     gc_before: u32,
-    time: Duration,
+    (time, planned): (Duration, Epoch),
 ) -> Result<Compared, ReplicaError> {
     let request = PeerRequest::Digest { read, gc_before };
-    let terms = Request::of(kind::DIGEST).within(time).cancelled_when_dropped().measured();
+    let terms = of_read(kind::DIGEST, (time, planned));
     match call(peer, terms, |out| _ = encode_request(&request, out)).await? {
         PeerAnswer::Page(page) => Ok(Compared::Page(page)),
         PeerAnswer::Digest(digest) => Ok(Compared::Digest(digest)),
@@ -115,9 +143,56 @@ pub(crate) async fn ask_for_digest(
     }
 }
 
-fn of_mutations(verb: u8, mutations: &[&[u8]], time: Duration) -> Request {
+/// Asks another node to keep a copy of a batch. `Ok`: it is on its disk.
+pub(crate) async fn ask_to_copy(
+    peer: &Peer,
+    name: BatchName,
+    mutations: &[Vec<u8>],
+    (time, planned): (Duration, Epoch),
+) -> Result<(), ReplicaError> {
+    if mutations.len() > MUTATIONS_MAX {
+        return Err(ReplicaError::TooLarge { size: mutations.len(), max: MUTATIONS_MAX });
+    }
+    let bytes = mutations.iter().map(Vec::len).sum();
+    let terms = Request::of(kind::BATCH_COPY).within(time).planned_at(planned.0).of_size(bytes);
+    match call(peer, terms, |out| push_copy(name, mutations, out)).await? {
+        PeerAnswer::Written => Ok(()),
+        _ => Err(wrong_answer(peer)),
+    }
+}
+
+/// Tells another node that batches need no copies any more.
+pub(crate) async fn tell_batches_done(peer: &Peer, names: &[BatchName], time: Duration) -> Result<(), ReplicaError> {
+    let request = PeerRequest::BatchDone { names: names.to_vec() };
+    let terms = Request::of(kind::BATCH_DONE).within(time).planned_at(NO_EPOCH.0);
+    match call(peer, terms, |out| _ = encode_request(&request, out)).await? {
+        PeerAnswer::Written => Ok(()),
+        _ => Err(wrong_answer(peer)),
+    }
+}
+
+/// Asks another node what it knows of batches.
+pub(crate) async fn ask_about_batches(
+    peer: &Peer,
+    names: &[BatchName],
+    time: Duration,
+) -> Result<Vec<Fate>, ReplicaError> {
+    let request = PeerRequest::BatchAsk { names: names.to_vec() };
+    let terms = Request::of(kind::BATCH_ASK).within(time).planned_at(NO_EPOCH.0);
+    match call(peer, terms, |out| _ = encode_request(&request, out)).await? {
+        PeerAnswer::Fates(fates) if fates.len() == names.len() => Ok(fates),
+        _ => Err(wrong_answer(peer)),
+    }
+}
+
+/// The time of its answer is measured.
+fn of_read(verb: u8, (time, planned): (Duration, Epoch)) -> Request {
+    Request::of(verb).within(time).planned_at(planned.0).cancelled_when_dropped().measured()
+}
+
+fn of_mutations(verb: u8, mutations: &[&[u8]], (time, planned): (Duration, Epoch)) -> Request {
     let bytes = mutations.iter().map(|mutation| mutation.len()).sum();
-    Request::of(verb).within(time).of_size(bytes)
+    Request::of(verb).within(time).planned_at(planned.0).of_size(bytes)
 }
 
 /// Calls another node, and turns its refusal into an error.

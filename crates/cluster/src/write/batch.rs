@@ -11,18 +11,23 @@ use mutation::MutationRef;
 use planted::Bug;
 use runtime::Group;
 use schema::TableId;
-use storage::{ApplyError, BatchId};
+use storage::BatchId;
 use topology::{ConsistencyLevel, Required};
 
+use super::keepers::{Keepers, NotKept, delivered_by_keepers};
 use super::missed::Hinting;
-use super::planned::{PlannedMutation, by_shard, is_whole_everywhere, onto_one_ring, onto_present_ring};
+use super::place::WRITE_TIME;
+use super::planned::{PlannedMutation, is_whole_everywhere, onto_one_ring};
+use super::rounds::{Kind, Needs, Pending};
 use super::writes::Writes;
 use crate::outcome::Failure;
 use crate::plan::Replication;
-use crate::replica::{ReplicaError, apply_error};
+use crate::replica::{ReplicaError, append_batch, synced_batch};
 
 /// The rest between two tries to deliver a batch.
 const REST: Duration = Duration::from_secs(5);
+/// Times that a batch is delivered at once where the ring or a table changes meanwhile.
+const TRIES_AT_ONCE: u32 = 3;
 
 impl Writes {
     /// Writes a logged batch. An error but [`Failure::BatchLog`] and [`Failure::Refused`] leaves a batch that will be
@@ -37,21 +42,22 @@ impl Writes {
         if is_whole_everywhere(&planned) || planted.is(Bug::BatchLogNotWritten) {
             return self.write_batch(planned, level).await;
         }
-        let id = self.log_batch(&planned).await.map_err(|error| Failure::BatchLog { error })?;
-        let needs = planned.iter().map(|planned| planned.replication.required(level).clone()).collect();
+        let (id, keepers) = self.log_batch(&mut planned).await?;
         let planned = Rc::new(planned);
         if planted.is(Bug::BatchDoneBeforeDelivered) {
             self.shards.storage.finish_batch(id);
         }
-        match self.deliver(Rc::clone(&planned), needs, Hinting::of(level)).await {
+        match self.deliver(&planned, Needs::Level(level), Hinting::of(level)).await {
             Ok(()) => {
                 self.shards.storage.finish_batch(id);
+                keepers.done();
                 Ok(())
             }
             Err(failure) => {
                 stdx::sometimes!("batch delivered later");
-                self.deliver_in_background(id, planned);
+                self.deliver_in_background(id, planned, Some(keepers));
                 Err(match failure {
+                    Failure::Outdated => Failure::Timeout { received: 0 },
                     // Some part may be done, and the rest will be: that is what a time-out of a batch means.
                     Failure::Refused(error) => {
                         tracing::info!(%error, "logged batch not delivered to all shards; retrying");
@@ -72,8 +78,8 @@ impl Writes {
         let head = MutationRef::decode(&mutation).ok()?;
         let token = head.token();
         let replication = replication_of(head.table())?;
-        let shard = self.owner(token);
-        Some(PlannedMutation { replication, token, shard, mutation })
+        let (shard, moment) = (self.owner(token), self.shards.fence.moment());
+        Some(PlannedMutation { replication, token, shard, mutation, moment })
     }
 
     /// Delivers a batch that a start found in the log: at once if that can be done, else again and again.
@@ -81,31 +87,74 @@ impl Writes {
         stdx::sometimes!("batch replay");
         // The hints of its first delivery may have been lost with the process.
         if !self.try_to_finish(id, &planned, Hinting::Kept).await {
-            self.deliver_in_background(id, Rc::new(planned));
+            self.deliver_in_background(id, Rc::new(planned), None);
         }
     }
 
-    async fn log_batch(&self, planned: &[PlannedMutation]) -> Result<BatchId, ReplicaError> {
-        let storage = &self.shards.storage;
+    /// Logs a batch, here and at keepers. It may be delivered then: its record is synced, and a keeper has its copy, if there is any.
+    async fn log_batch(self: &Rc<Self>, planned: &mut Vec<PlannedMutation>) -> Result<(BatchId, Keepers), Failure> {
+        let failed = |error| Failure::BatchLog { error };
+        let shards = &self.shards;
         let mutations: Vec<&[u8]> = planned.iter().map(|planned| planned.mutation.as_slice()).collect();
-        let shard = self.shards.here().0;
-        let bytes = mutations.iter().map(|mutation| mutation.len()).sum();
-        let logged = match storage::is_small(mutations.len(), bytes) {
-            true => loop {
-                match storage.log_batch(&mutations) {
-                    Err(ApplyError::LogBusy) => storage.room().await,
-                    logged => break logged,
-                }
-            },
-            false => storage.log_batch_in_steps(&mutations).await,
-        };
-        let (id, sequence) = logged.map_err(|error| apply_error(shard, error))?;
-        if let Err(reason) = storage.wait_synced(sequence).await {
-            // The record may get to the disk yet. Nothing was delivered and nothing will be, so it must not wait for that for ever.
-            storage.finish_batch(id);
-            return Err(ReplicaError::NotSynced { shard: shard.into(), reason });
+        let appended = append_batch(shards, &mutations).await.map_err(failed)?;
+        let (id, _) = appended;
+        let keepers = Keepers::choose(shards, &self.placement, id);
+        if !keepers.is_needed() {
+            return Ok((synced_batch(shards, appended).await.map_err(failed)?, keepers));
         }
-        Ok(id)
+        let copying = {
+            let (writes, keepers) = (Rc::clone(self), keepers.clone());
+            let planned = std::mem::take(planned);
+            shards.runtime.spawn(Group::Query, async move { writes.copy_batch(&keepers, planned).await })
+        };
+        let synced = synced_batch(shards, appended).await;
+        let copied = copying.await;
+        match (synced, copied) {
+            (Ok(id), Ok(settled)) => {
+                *planned = settled;
+                Ok((id, keepers))
+            }
+            (Err(error), _) => {
+                keepers.done();
+                Err(failed(error))
+            }
+            (Ok(id), Err(failure)) => {
+                // Nothing is delivered. A keeper that has it nevertheless, and hears nothing, asks, and delivers it: as with any write that timed out.
+                shards.storage.finish_batch(id);
+                keepers.done();
+                Err(failure)
+            }
+        }
+    }
+
+    /// Sends copies of a batch to its keepers, and waits for the first. Gives the batch back.
+    async fn copy_batch(
+        self: Rc<Self>,
+        keepers: &Keepers,
+        planned: Vec<PlannedMutation>,
+    ) -> Result<Vec<PlannedMutation>, Failure> {
+        let mut pending = Pending::new(planned);
+        let mut bytes = Vec::with_capacity(pending.planned.len());
+        for planned in &pending.planned {
+            bytes.push(planned.mutation.clone());
+            self.shards.runtime.maybe_yield().await;
+        }
+        let bytes = Rc::new(bytes);
+        for _ in 0..TRIES_AT_ONCE {
+            let rests_on = self.settle(&mut pending, Kind::BATCH, WRITE_TIME).await?;
+            match keepers.copy(&bytes, rests_on).await {
+                Ok(()) => return Ok(pending.planned),
+                Err(NotKept::Stale(node, epoch)) => self.catch_up(Some(node), epoch, WRITE_TIME).await,
+                Err(NotKept::Failed(error)) => return Err(Failure::BatchLog { error }),
+            }
+        }
+        let shard = self.shards.here().into();
+        Err(Failure::BatchLog { error: ReplicaError::Gone { shard } })
+    }
+
+    /// Of batches that a start has found, those that another node has delivered meanwhile, by the copy that it kept.
+    pub(crate) async fn delivered_by_keepers(&self, ids: &[BatchId]) -> Vec<BatchId> {
+        delivered_by_keepers(&self.shards, &self.placement, ids).await
     }
 
     /// Copies mutations, which may be long, one by one.
@@ -120,28 +169,34 @@ impl Writes {
 
     /// Writes every part, synced on this node whatever the mode: the log is about to forget the batch.
     async fn deliver(
-        &self,
-        planned: Rc<Vec<PlannedMutation>>,
-        needs: Vec<Required>,
+        self: &Rc<Self>,
+        planned: &[PlannedMutation],
+        needs: Needs,
         hinting: Hinting,
     ) -> Result<(), Failure> {
-        if !planned.iter().zip(&needs).all(|(planned, needs)| planned.is_local(needs)) {
-            return self.write_to_replicas(planned, needs, (true, hinting)).await;
+        let kind = Kind::BATCH.with_hints(hinting);
+        for _ in 1..TRIES_AT_ONCE {
+            let copies = self.copied(planned.iter()).await;
+            match self.write_planned(copies, needs.clone(), kind).await {
+                Err(Failure::Outdated) => {}
+                written => return written,
+            }
         }
-        let planned = match Rc::try_unwrap(planned) {
-            Ok(planned) => planned,
-            Err(shared) => self.copied(shared.iter()).await,
-        };
-        Ok(self.shards.write_all(by_shard(planned), true).await?)
+        self.write_planned(self.copied(planned.iter()).await, needs, kind).await
     }
 
-    fn deliver_in_background(self: &Rc<Self>, id: BatchId, planned: Rc<Vec<PlannedMutation>>) {
+    fn deliver_in_background(
+        self: &Rc<Self>,
+        id: BatchId,
+        planned: Rc<Vec<PlannedMutation>>,
+        keepers: Option<Keepers>,
+    ) {
         let writes = Rc::clone(self);
         self.shards.runtime.spawn(Group::Maintenance, async move {
             loop {
                 writes.shards.runtime.sleep(REST).await;
                 if writes.try_to_finish(id, &planned, Hinting::None).await {
-                    return;
+                    return keepers.into_iter().for_each(Keepers::done);
                 }
             }
         });
@@ -149,14 +204,20 @@ impl Writes {
 
     /// Delivers what still counts of a batch, at one replica of each mutation at least, on the present ring: a batch may wait for longer than
     /// the ring that it was planned by is there.
-    async fn try_to_finish(&self, id: BatchId, planned: &[PlannedMutation], hinting: Hinting) -> bool {
+    pub(super) async fn try_to_finish(
+        self: &Rc<Self>,
+        id: BatchId,
+        planned: &[PlannedMutation],
+        hinting: Hinting,
+    ) -> bool {
         let storage = &self.shards.storage;
         let wanted = planned.iter().filter(|planned| storage.is_batch_wanted(id, &planned.mutation));
         let mut wanted = self.copied(wanted).await;
-        onto_present_ring(&mut wanted, &self.placement);
+        // What was truncated while they were copied is not wanted any more, and is planned of now: so it is asked in one call.
+        wanted.retain(|planned| storage.is_batch_wanted(id, &planned.mutation));
+        wanted.iter_mut().for_each(|planned| planned.plan_again(&self.placement, &self.shards.fence));
         if !wanted.is_empty() {
-            let needs = vec![Required::Total(1); wanted.len()];
-            if let Err(error) = self.deliver(Rc::new(wanted), needs, hinting).await {
+            if let Err(error) = self.deliver(&wanted, Needs::Fixed(Required::Total(1)), hinting).await {
                 tracing::info!(%error, "logged batch not delivered; retrying");
                 return false;
             }

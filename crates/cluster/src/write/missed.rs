@@ -31,7 +31,7 @@ impl Hinting {
     }
 }
 
-/// The misses of one write.
+/// The misses of one round of a write.
 pub(super) struct Missed {
     hints: Option<Rc<Hints>>,
     hinting: Hinting,
@@ -41,7 +41,7 @@ pub(super) struct Missed {
 }
 
 impl Missed {
-    /// Of a write of so many mutations that was planned by the ring of an epoch. Its hints are of this moment, whenever they are made.
+    /// Of so many mutations that were planned by the ring of an epoch, and whose plans stand in this call. Their hints are of this moment, whenever they are made.
     pub(super) fn new(hints: Option<&Rc<Hints>>, hinting: Hinting, epoch: Epoch, mutations: usize) -> Missed {
         let hints = hints.filter(|_| hinting != Hinting::None).cloned();
         let start = hints.as_ref().and_then(|hints| hints.start(epoch.0));
@@ -96,6 +96,8 @@ pub(super) fn is_missed(answer: &Answer) -> bool {
         Answer::Silent => true,
         // It would be refused again.
         Answer::Refused(ReplicaError::Malformed { .. } | ReplicaError::TooLarge { .. }) => false,
+        // It is planned again, and sent then.
+        Answer::Refused(ReplicaError::Stale { .. }) => false,
         Answer::Refused(_) => true,
     }
 }

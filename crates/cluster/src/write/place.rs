@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use runtime::ShardId;
-use topology::NodeIndex;
+use topology::{Epoch, NodeIndex};
 
 use super::tally::Answer;
 use crate::plan::Nodes;
-use crate::replica::{ReplicaError, Shards, ask_to_write};
+use crate::replica::{ReplicaError, Shards, WriteTerms, ask_to_write};
 
 /// Time-out of replicas' answers to a write. Cassandra's `write_request_timeout`.
 pub(super) const WRITE_TIME: Duration = Duration::from_secs(2);
@@ -33,21 +33,21 @@ impl Place {
         shards: &Shards,
         nodes: &Nodes,
         mutations: &[&[u8]],
-        durable: bool,
+        terms: WriteTerms,
     ) -> (NodeIndex, Answer) {
         match self {
             Place::Here(shard) => {
-                let written = shards.write_shared(shard, mutations, durable).await;
+                let written = shards.write_shared(shard, mutations, terms).await;
                 (nodes.local(), written.map_or_else(Answer::Refused, |()| Answer::Written))
             }
-            Place::There(node) => (node, write_there(shards, nodes, node, mutations).await),
+            Place::There(node) => (node, write_there(shards, nodes, node, mutations, terms.planned).await),
         }
     }
 }
 
-async fn write_there(shards: &Shards, nodes: &Nodes, node: NodeIndex, mutations: &[&[u8]]) -> Answer {
+async fn write_there(shards: &Shards, nodes: &Nodes, node: NodeIndex, mutations: &[&[u8]], planned: Epoch) -> Answer {
     let Some(peer) = nodes.peer(node) else { return Answer::Silent };
-    match shards.runtime.timeout(WRITE_TIME, ask_to_write(peer, mutations, WRITE_TIME)).await {
+    match shards.runtime.timeout(WRITE_TIME, ask_to_write(peer, mutations, (WRITE_TIME, planned))).await {
         Ok(Ok(())) => Answer::Written,
         // The connection ended: whether the request got there is not known.
         Err(runtime::Elapsed) | Ok(Err(ReplicaError::Gone { .. })) => Answer::Silent,

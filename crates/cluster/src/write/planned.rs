@@ -2,9 +2,12 @@
 
 use std::rc::Rc;
 
+use mutation::MutationRef;
 use runtime::ShardId;
-use topology::{ConsistencyLevel, NodeIndex, Required, Sharder, Token};
+use schema::TableId;
+use topology::{ConsistencyLevel, Epoch, NodeIndex, Required, Sharder, Token};
 
+use crate::fence::Fence;
 use crate::plan::{Placement, Replication, is_enough};
 use crate::replica::{ByShard, MUTATIONS_MAX, add};
 
@@ -19,9 +22,26 @@ pub struct PlannedMutation {
     pub shard: ShardId,
     /// As `mutation::MutationEncoder` wrote it.
     pub mutation: Vec<u8>,
+    /// The [epoch](crate::fence::Fence::moment) at which it was planned, before it was encoded.
+    pub moment: Epoch,
 }
 
 impl PlannedMutation {
+    /// Its table; `None` for bytes that are no mutation, which replicas refuse.
+    pub(super) fn table(&self) -> Option<TableId> {
+        MutationRef::decode(&self.mutation).map(|mutation| mutation.table()).ok()
+    }
+
+    /// Plans it again, by the ring and its keyspace's replication as they are now.
+    pub(super) fn plan_again(&mut self, placement: &Placement, fence: &Fence) {
+        let keyspace = self.table().and_then(|table| fence.keyspace_of(table));
+        self.replication = match &keyspace {
+            Some(keyspace) => placement.replication(keyspace.strategy()),
+            None => placement.replication(self.replication.strategy()),
+        };
+        self.moment = fence.moment();
+    }
+
     /// Its live replicas.
     pub(super) fn contacts(&self) -> impl Iterator<Item = NodeIndex> {
         let nodes = self.replication.nodes();
@@ -47,7 +67,7 @@ pub(crate) fn are_local(planned: &[PlannedMutation], level: ConsistencyLevel) ->
     planned.iter().all(|planned| planned.is_local(planned.replication.required(level)))
 }
 
-/// Plans mutations by the present ring that were planned by another.
+/// Plans mutations by the present ring that were planned by another. Their moments stay: what they rest on beside the ring is as old as it was.
 pub(super) fn onto_present_ring(planned: &mut [PlannedMutation], placement: &Placement) {
     let present = placement.nodes().ring().epoch();
     for planned in planned.iter_mut().filter(|planned| planned.replication.epoch() != present) {

@@ -1,10 +1,10 @@
 //! Counting answers to a write of several mutations, each with replicas and needs of its own.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 
 use planted::{Bug, Planted};
 use runtime::sync::Notify;
-use topology::{NodeIndex, Required, Ring};
+use topology::{Epoch, NodeIndex, Required, Ring};
 
 use crate::outcome::{Failure, Refusal};
 use crate::plan::{count_towards, is_enough};
@@ -33,8 +33,23 @@ struct Counted {
 /// The answers to one request.
 pub(super) struct Tally {
     mutations: RefCell<Vec<Counted>>,
+    /// The replicas that were asked by a plan that is older than a change that they have applied, with that change's epoch.
+    stale: RefCell<Vec<(NodeIndex, Epoch)>>,
+    stage: Cell<Stage>,
+    staged: Notify,
     changed: Notify,
     planted: Planted,
+}
+
+/// The write that waits for answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// The write.
+    Counting,
+    /// None: the write was planned again, as a whole.
+    Superseded,
+    /// None: the write has ended.
+    Over,
 }
 
 /// True if a request is decided.
@@ -44,6 +59,8 @@ pub(super) enum Verdict {
     Done,
     /// More answers may decide it.
     Open,
+    /// The rest is to be planned again: this node has applied a change of this epoch that the plan does not know.
+    Stale(NodeIndex, Epoch),
     /// Some mutation cannot have them any more.
     Failed(Failure),
 }
@@ -51,18 +68,57 @@ pub(super) enum Verdict {
 impl Tally {
     /// Nothing is asked yet.
     pub(super) fn new(planted: Planted) -> Self {
-        Tally { mutations: RefCell::default(), changed: Notify::new(), planted }
+        Tally {
+            mutations: RefCell::default(),
+            stale: RefCell::default(),
+            stage: Cell::new(Stage::Counting),
+            staged: Notify::new(),
+            changed: Notify::new(),
+            planted,
+        }
     }
 
-    /// Adds a mutation that is sent to `contacts`.
-    pub(super) fn push(&self, needs: Required, contacts: Vec<NodeIndex>) {
-        let (written, refused, silent) = (Vec::new(), Vec::new(), Vec::new());
+    /// Adds a mutation that `written` have, and which is sent to `contacts`.
+    pub(super) fn push(&self, needs: Required, written: Vec<NodeIndex>, contacts: Vec<NodeIndex>) {
+        let (refused, silent) = (Vec::new(), Vec::new());
+        let needs = match needs {
+            Required::Local(needed) if self.planted.is(Bug::LocalCountsRemote) => Required::Total(needed),
+            needs => needs,
+        };
         let counted = Counted { needs, written, refused, silent, open: contacts };
         self.mutations.borrow_mut().push(counted);
     }
 
+    /// The replicas that have each mutation.
+    pub(super) fn written(&self) -> Vec<Vec<NodeIndex>> {
+        self.mutations.borrow().iter().map(|counted| counted.written.clone()).collect()
+    }
+
+    /// No write waits for further answers.
+    ///
+    /// # Panics
+    /// If that was said before.
+    pub(super) fn end(&self, stage: Stage) {
+        assert!(self.stage.get() == Stage::Counting && stage != Stage::Counting, "a round ends once");
+        self.stage.set(stage);
+        self.staged.notify_all();
+    }
+
+    /// Waits until no write waits for answers.
+    pub(super) async fn ended(&self) -> Stage {
+        while self.stage.get() == Stage::Counting {
+            self.staged.notified().await;
+        }
+        self.stage.get()
+    }
+
     /// Counts a replica's answer for the mutations at `indices`.
     pub(super) fn count(&self, node: NodeIndex, indices: &[usize], answer: &Answer) {
+        if let Answer::Refused(ReplicaError::Stale { epoch, .. }) = answer {
+            // It has neither done nor refused it.
+            self.stale.borrow_mut().push((node, *epoch));
+            return self.changed.notify();
+        }
         let mut mutations = self.mutations.borrow_mut();
         for &index in indices {
             let counted = &mut mutations[index];
@@ -101,7 +157,15 @@ impl Tally {
             }
             verdict = Verdict::Open;
         }
-        verdict
+        match (verdict, self.stale()) {
+            (Verdict::Open, Some((node, epoch))) => Verdict::Stale(node, epoch),
+            (verdict, _) => verdict,
+        }
+    }
+
+    /// The last replica that was asked by a plan that is too old, and the epoch of the change that it has applied.
+    pub(super) fn stale(&self) -> Option<(NodeIndex, Epoch)> {
+        self.stale.borrow().last().copied()
     }
 
     /// True if some replica may still answer.
@@ -172,16 +236,20 @@ mod tests {
         let ring = ring();
         let after = |contacts: &[u16], answers: &[(u16, Answer)]| {
             let tally = Tally::new(Planted::NONE);
-            tally.push(Required::Total(2), contacts.iter().copied().map(NodeIndex).collect());
+            tally.push(Required::Total(2), Vec::new(), contacts.iter().copied().map(NodeIndex).collect());
             for (node, answer) in answers {
                 tally.count(NodeIndex(*node), &[0], answer);
             }
             tally.verdict(&ring)
         };
         let refused = Answer::Refused(ReplicaError::Gone { shard: 0.into() });
+        let stale = Answer::Refused(ReplicaError::Stale { shard: 0.into(), epoch: Epoch(9) });
         assert_eq!(after(&[0], &[]), Verdict::Failed(Failure::Timeout { received: 0 }));
         assert_eq!(after(&[0], &[(0, Answer::Written)]), Verdict::Failed(Failure::Timeout { received: 1 }));
         assert_eq!(after(&[0, 1, 2], &[(0, Answer::Written), (1, refused.clone())]), Verdict::Open);
+        assert_eq!(after(&[0, 1], &[(0, stale.clone())]), Verdict::Stale(NodeIndex(0), Epoch(9)));
+        let done = [(0, stale), (1, Answer::Written), (2, Answer::Written)];
+        assert_eq!(after(&[0, 1, 2], &done), Verdict::Done, "the others suffice");
         let failed = after(&[0, 1, 2], &[(1, refused.clone()), (2, refused)]);
         assert!(matches!(&failed, Verdict::Failed(Failure::Failed { received: 0, refusals }) if refusals.len() == 2));
     }

@@ -9,6 +9,7 @@ use std::time::Duration;
 use cluster::coordinator::{
     Coordinator, CoordinatorParts, Failure, PageLimits, PlannedMutation, ReadCounters, ReadDone, Replication,
 };
+use cluster::fence::NO_EPOCH;
 use cluster::paxos::with_state_table;
 use cql_types::CqlType;
 use internode::{Boot, Compression, LocalNode};
@@ -22,7 +23,8 @@ use topology::{ConsistencyLevel, Epoch, HostId, Node, NodeIndex, ReplicationStra
 pub const TABLE: TableId = TableId([7; 16]);
 const AT_MOST: Duration = Duration::from_secs(3600);
 const PAUSE: Duration = Duration::from_millis(1);
-const LIMITS: PageLimits = PageLimits { rows: 50, rows_per_partition: u32::MAX, bytes: 1 << 20, counts_statics: true };
+const LIMITS: PageLimits =
+    PageLimits { rows: 50, rows_per_partition: u32::MAX, bytes: 1 << 20, counts_statics: true, planned: NO_EPOCH };
 
 fn ip(node: u8) -> IpAddr {
     [10, 0, 0, node + 1].into()
@@ -195,7 +197,7 @@ impl Client {
     /// Writes to all replicas.
     pub async fn write(&self, replication: &Rc<Replication>, key: &[u8], mutation: Vec<u8>) {
         let (replication, token, shard) = (Rc::clone(replication), token_of(key), runtime::ShardId(0));
-        let planned = PlannedMutation { replication, token, shard, mutation };
+        let planned = PlannedMutation { replication, token, shard, mutation, moment: NO_EPOCH };
         self.coordinator.write_batch(vec![planned], ConsistencyLevel::All).await.expect("all are up");
     }
 

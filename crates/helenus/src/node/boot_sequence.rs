@@ -66,6 +66,7 @@ impl BootSequence {
         let Some(metadata) = self.open_metadata().await? else { return Ok(()) };
         let Metadata { parts, host_id, boot, cluster, ring, schema, truncations } = metadata;
         self.check_datacenter(&schema)?;
+        let epoch = Epoch(parts.member.state().epoch().0);
         *self.local.metadata.borrow_mut() = Some(parts);
         self.local.cluster.borrow_mut().clone_from(&cluster);
         if self.config.import_sstables {
@@ -81,7 +82,7 @@ impl BootSequence {
         let node = self.node_info(host_id, boot.number, ring.as_ref(), listening.native);
         let native = node.native_address;
         let group = cluster.as_ref().map(Cluster::group).unwrap_or_default();
-        self.all(&Command::Serve(Serving { node, boot_word: boot.word, group, ring }.into())).await?;
+        self.all(&Command::Serve(Serving { node, boot_word: boot.word, group, ring, epoch }.into())).await?;
         self.all(&Command::FinishBatches).await?;
         self.all(&Command::Retire).await?;
         let server = self.local.server.borrow().clone();

@@ -62,6 +62,8 @@ pub(super) struct Serving {
     pub(super) group: GroupTag,
     /// The cluster's ring, if this node is in it.
     pub(super) ring: Option<RingParts>,
+    /// The epoch of the state that the schema is of.
+    pub(super) epoch: Epoch,
 }
 
 /// A ring, on its way to all shards.
@@ -203,7 +205,7 @@ impl ShardNode {
     }
 
     async fn serve(&mut self, serving: Serving) -> Answer {
-        let Serving { node, boot_word, group, ring } = serving;
+        let Serving { node, boot_word, group, ring, epoch } = serving;
         let (Some((storage, schema)), Some(seats), Some(server_seat)) =
             (self.opened.clone(), self.engine_seats.take(), self.server_seat.take())
         else {
@@ -231,6 +233,8 @@ impl ShardNode {
                 Some(RingParts { epoch, nodes, local }) => Ring::new(epoch, nodes, local),
                 None => ring_of(&node, self.config.fixed_ring.as_ref()),
             }),
+            // The nodes of a ring fixed by hand have a state each for itself.
+            epoch: self.config.fixed_ring.is_none().then_some(epoch),
             internode: has_peers.then(|| self.local_node(&node, (boot_word, group))),
             metadata,
             links,

@@ -649,3 +649,10 @@ impl Member {
         self.next.messages.push((to, message));
     }
 }
+
+/// Another node has applied an epoch, or is at work on it: it is asked for what this one lacks. That it has applied all of it is not noted.
+pub fn hear_of_epoch(member: &mut Member, of: NodeId, epoch: Index) {
+    if epoch > member.raft.commit_index() {
+        member.ask_since(of);
+    }
+}

@@ -212,7 +212,10 @@ impl Engine {
     /// Delivers the logged batches that this shard's log held at the start. When every shard has its engine.
     pub async fn finish_batches(&self) {
         let (coordinator, catalog) = (&self.inner.coordinator, self.catalog());
-        for batch in coordinator.storage().take_unfinished_batches() {
+        let found = coordinator.storage().take_unfinished_batches();
+        let ids: Vec<_> = found.iter().map(|batch| batch.id).collect();
+        let delivered = coordinator.finish_delivered_batches(&ids).await;
+        for batch in found.into_iter().filter(|batch| !delivered.contains(&batch.id)) {
             let mut planned = Vec::with_capacity(batch.mutations.len());
             for mutation in batch.mutations {
                 planned.extend(coordinator.plan_logged(mutation, |table| catalog.replication_of(table)));

@@ -7,6 +7,7 @@ use runtime::{Group, Responder};
 use topology::Ring;
 
 use super::Engine;
+use super::follow::lead_catch_up;
 use crate::control::{ControlReply, ControlRequest};
 
 impl Engine {
@@ -27,9 +28,24 @@ impl Engine {
                     responder.reply(ControlReply::Truncated(outcome));
                 });
             }
-            ControlRequest::ApplySchema { changes } => {
-                self.apply_schema(&changes);
+            ControlRequest::ApplySchema { epoch, changes } => {
+                self.apply_schema(epoch, &changes);
                 responder.reply(ControlReply::Done);
+            }
+            ControlRequest::Reached { epoch, is_replaced } => {
+                if is_replaced {
+                    self.inner.coordinator.replaced(epoch);
+                }
+                self.inner.coordinator.fence().reached(epoch);
+                responder.reply(ControlReply::Done);
+            }
+            ControlRequest::CatchUp { node, epoch } => {
+                let engine = self.clone();
+                self.inner.runtime.spawn(Group::Query, async move {
+                    responder.reply(ControlReply::Applied(
+                        lead_catch_up(&engine.inner.runtime, engine.group(), node, epoch).await,
+                    ));
+                });
             }
             ControlRequest::InstallRing { epoch, nodes, local } => {
                 self.install_ring(Rc::new(Ring::new(epoch, nodes, local)));
@@ -39,7 +55,8 @@ impl Engine {
                 self.announce(event);
                 responder.reply(ControlReply::Done);
             }
-            ControlRequest::BeginTruncation { table } => {
+            ControlRequest::BeginTruncation { table, epoch } => {
+                self.inner.coordinator.fence().truncating(epoch, table);
                 let position = self.inner.coordinator.storage().begin_truncation(table);
                 responder.reply(ControlReply::Position(position));
             }

@@ -16,6 +16,7 @@ use metadata::group::Driver;
 use metadata::{MetadataParts, Proposer};
 use runtime::{Group, ShardId};
 use schema::{SchemaChange, TableId};
+use topology::Epoch;
 
 use super::Engine;
 use crate::control::{ControlReply, ControlRequest, DdlOutcome};
@@ -127,9 +128,10 @@ impl Engine {
     }
 
     /// Takes over a schema change on this shard.
-    pub(super) fn apply_schema(&self, changes: &[SchemaChange]) {
+    pub(super) fn apply_schema(&self, epoch: Epoch, changes: &[SchemaChange]) {
         let old = self.catalog();
         let schema = old.schema.with_all(changes);
+        self.inner.coordinator.fence().schema_changed(epoch, &old.schema, &schema);
         self.inner.coordinator.storage().update_schema(&with_state_table(&schema));
         *self.inner.catalog.borrow_mut() = Rc::new(old.next(schema, &self.inner.coordinator));
     }

@@ -1,5 +1,7 @@
 //! The way of requests that must wait: each is a task that owns a copy of its frame.
 
+use std::time::Duration;
+
 use cql_protocol::request::{Batch, BatchQuery, Query, Request};
 use cql_protocol::response::{SchemaChange, SchemaChangeKind, SchemaTarget, insert_warnings, write_schema_change};
 use cql_protocol::{FrameHeader, write_set_keyspace, write_void};
@@ -21,6 +23,10 @@ use crate::plan::{Action, Binds};
 use crate::prepared::statement_id_in_steps;
 use crate::trace::Trace;
 
+/// The most plans of one request: each comes after a change of the ring or of a table.
+const PLANS_MAX: u32 = 8;
+/// Time after which none is made any more, as long as a read of a partition may take.
+const PLAN_AGAIN_TIME: Duration = Duration::from_secs(5);
 /// The most bytes of a schema statement's text.
 const DDL_BYTES_MAX: usize = 2 << 20;
 
@@ -32,13 +38,14 @@ impl Engine {
     pub async fn run(&self, session: &Session, header: &FrameHeader, body: &[u8]) -> Vec<u8> {
         count(&self.inner.counters.requests_run);
         let mut out = Vec::with_capacity(REPLY_BYTES_USUAL);
-        if let Err(error) = self.run_request(session, header, body, None, &mut out).await {
+        if let Err(error) = run_planning_again(self, session, (header, body), None, &mut out).await {
             replace_by_error(&mut out, 0, header, error);
         }
         out
     }
 
-    pub(super) async fn run_request(
+    /// Runs a request once. See [`run_planning_again`].
+    async fn run_request(
         &self,
         session: &Session,
         header: &FrameHeader,
@@ -262,6 +269,29 @@ impl Engine {
         session.set_keyspace(keyspace);
         Ok(())
     }
+}
+
+/// Runs a request, again from its plan on where the ring or a table has changed before it has written anything.
+pub(super) async fn run_planning_again(
+    engine: &Engine,
+    session: &Session,
+    (header, body): (&FrameHeader, &[u8]),
+    trace: Option<&Trace<'_>>,
+    out: &mut Vec<u8>,
+) -> Result<(), QueryError> {
+    let runtime = &engine.inner.runtime;
+    let until = runtime.now() + PLAN_AGAIN_TIME;
+    for _ in 1..PLANS_MAX {
+        match engine.run_request(session, header, body, trace, out).await {
+            Err(error) if error.is_outdated() && runtime.now() < until => {
+                stdx::sometimes!("a statement is planned again");
+                trace.iter().for_each(|trace| trace.step(format!("Planning again: {error}")));
+                out.clear();
+            }
+            done => return done,
+        }
+    }
+    engine.run_request(session, header, body, trace, out).await
 }
 
 fn write_ddl_outcome(header: &FrameHeader, outcome: &DdlOutcome, out: &mut Vec<u8>) {

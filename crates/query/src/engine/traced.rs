@@ -12,6 +12,7 @@ use storage::{Ack, TryOutcome};
 use topology::ConsistencyLevel;
 
 use super::reply::replace_by_error;
+use super::run::run_planning_again;
 use super::{Engine, count};
 use crate::Session;
 use crate::control::{ControlReply, ControlRequest};
@@ -50,7 +51,7 @@ impl Engine {
         let client = session.client().map(|address| address.ip());
         let trace = Trace::begin(&inner.runtime, &inner.clock, client);
         let mut out = Vec::with_capacity(256);
-        let request = self.run_request(session, header, body, Some(&trace), &mut out);
+        let request = run_planning_again(self, session, (header, body), Some(&trace), &mut out);
         if let Err(error) = inner.runtime.tracing().under(Rc::clone(trace.steps()), request).await {
             trace.step(format!("Refused: {error}"));
             replace_by_error(&mut out, 0, header, error);

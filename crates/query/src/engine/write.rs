@@ -117,6 +117,7 @@ impl Engine {
         planned: &mut Planned,
     ) -> Result<u32, QueryError> {
         let mut required = 1;
+        let moment = self.inner.coordinator.fence().moment();
         let keys = keys(&modification.table, &modification.key, binds)?;
         if keys.is_empty() {
             modification.check_rows(binds)?;
@@ -144,7 +145,7 @@ impl Engine {
                 return Err(too_large());
             }
             let (replication, shard) = (modification.replication.clone(), plan.shard);
-            planned.mutations.push(PlannedMutation { replication, token, shard, mutation });
+            planned.mutations.push(PlannedMutation { replication, token, shard, mutation, moment });
             self.inner.runtime.maybe_yield().await;
         }
         Ok(required)

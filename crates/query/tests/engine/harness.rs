@@ -56,6 +56,8 @@ impl Drop for Folder {
 #[derive(Debug, Clone, Default)]
 struct Boot {
     number: u64,
+    /// The epoch of the state that the schema is of.
+    epoch: Option<Epoch>,
     changes: Vec<SchemaChange>,
     truncations: Truncations,
 }
@@ -183,6 +185,7 @@ where
                     storage: opened.0.clone(),
                     schema: opened.1,
                     ring: Rc::new(ring()),
+                    epoch: boot.epoch,
                     internode: None,
                     metadata: metadata.take(),
                     links: None,
@@ -281,6 +284,7 @@ pub fn with_metadata<T: Send, Fut: Future<Output = T>>(dir: &Path, change: impl 
 
 fn boot_of(started: &Started) -> Boot {
     Boot {
+        epoch: Some(Epoch(started.parts.member.state().epoch().0)),
         number: started.local.boot.map_or(1, |number| number + 1),
         changes: started.cluster.of::<SchemaDomain>().as_changes(),
         truncations: truncations_of(&started.local),

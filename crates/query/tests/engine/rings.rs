@@ -9,6 +9,9 @@ use topology::{Epoch, HostId, Node, NodeIndex, Ring, Token, token_of};
 use crate::harness::{Client, Folder, Reply, run_node};
 use crate::requests::{KEYSPACE, ints, must};
 
+/// An epoch that no change of the test's schema has.
+const LATER: u64 = 1000;
+
 /// The present ring with another node, which owns the token and does not answer.
 fn with_other(ring: &Ring, epoch: u64, token: Token) -> Rc<Ring> {
     let local = ring.local_node();
@@ -40,7 +43,7 @@ fn prepared_statements_are_planned_by_the_ring_that_is_installed() {
         let alone = client.engine.coordinator().ring();
 
         // The node that does not answer owns the key's token alone.
-        client.engine.install_ring(with_other(&alone, 2, token_of(&key)));
+        client.engine.install_ring(with_other(&alone, LATER, token_of(&key)));
         let refused = put(&client, &insert.id, 7).await.error();
         assert_eq!(refused.code(), ErrorCode::Unavailable, "{refused}");
         let refused = client.execute_values(&select.id, &[Value::Bytes(&key)]).await.error();
@@ -48,8 +51,9 @@ fn prepared_statements_are_planned_by_the_ring_that_is_installed() {
         let ownership = client.engine.ownership("ks");
         assert_eq!((ownership.len(), ownership.iter().sum::<f64>().round()), (2, 1.0));
 
-        let back = Ring::new(Epoch(3), vec![alone.local_node().clone()], NodeIndex(0));
+        let back = Ring::new(Epoch(LATER + 1), vec![alone.local_node().clone()], NodeIndex(0));
         client.engine.install_ring(Rc::new(back));
+        client.engine.coordinator().fence().reached(Epoch(LATER + 1));
         assert_eq!(ints(&client.execute_values(&select.id, &[Value::Bytes(&key)]).await), [7]);
         assert_eq!(client.engine.stats().unprepared, 0, "no client had to prepare again");
     });

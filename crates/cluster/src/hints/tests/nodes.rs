@@ -17,6 +17,7 @@ use topology::{ConsistencyLevel, Epoch, HostId, Node, NodeIndex, ReplicationStra
 
 use super::planted;
 use crate::coordinator::{Coordinator, CoordinatorParts, Failure, HintFigures, HintOptions, PlannedMutation, ReadDone};
+use crate::fence::NO_EPOCH;
 use crate::paxos::with_state_table;
 use crate::plan::Replication;
 
@@ -172,7 +173,7 @@ impl Client {
         row.cell(ColumnId(2), 1, None, b"value");
         encoder.finish();
         let (replication, token) = (Rc::clone(&self.replication), token_of(key));
-        PlannedMutation { replication, token, shard: ShardId(0), mutation }
+        PlannedMutation { replication, token, shard: ShardId(0), mutation, moment: NO_EPOCH }
     }
 
     async fn write(&self, key: &[u8], level: ConsistencyLevel) -> Result<(), Failure> {

@@ -1,10 +1,22 @@
 //! Bodies that are read back as they were written, and the bytes of one frame of each kind of this crate's.
 
 use mutation::Position;
-use topology::Token;
+use topology::{Epoch, Token};
 
 use super::*;
 use internode::{Head, write_frame};
+
+const NAME: BatchName = BatchName { host_id: HostId([6; 16]), boot: 7, shard: 8, sequence: 1 << 40 };
+
+#[test]
+fn more_names_than_a_message_may_have_take_no_memory() {
+    let mut body = Vec::new();
+    push_names(&vec![NAME; NAMES_MAX + 1], &mut body);
+    assert!(decode_request(kind::BATCH_DONE, &body).is_err() && decode_request(kind::BATCH_ASK, &body).is_err());
+    assert!(decode_request(kind::BATCH_ASK, &[0xff; 9]).is_err());
+    assert!(decode_answer(kind::FATES, vec![0; NAMES_MAX + 1]).is_err());
+    assert!(decode_answer(kind::FATES, vec![3]).is_err(), "there are three fates");
+}
 
 #[test]
 fn requests_round_trip() {
@@ -18,6 +30,9 @@ fn requests_round_trip() {
             read: PeerRead { of: PeerShard::Owner, rows: 5, bytes: 6, command: vec![9; 40] },
             gc_before: 7,
         },
+        PeerRequest::BatchCopy { name: NAME, mutations: vec![vec![1; 300], vec![2; 27]] },
+        PeerRequest::BatchDone { names: vec![NAME; 3] },
+        PeerRequest::BatchAsk { names: vec![NAME, BatchName { shard: 0, ..NAME }] },
     ];
     for request in requests {
         let mut body = Vec::new();
@@ -57,6 +72,7 @@ fn answers_round_trip() {
     let answers = [
         PeerAnswer::Written,
         PeerAnswer::Counted { states: vec![vec![3; 200]] },
+        PeerAnswer::Fates(vec![Fate::Delivered, Fate::Unknown, Fate::Unfinished]),
         PeerAnswer::Page(Page { items: vec![7; 500], more_after: Some(position) }),
         PeerAnswer::Page(Page { items: vec![], more_after: None }),
         PeerAnswer::Digest([5; 16]),
@@ -70,6 +86,8 @@ fn answers_round_trip() {
         PeerAnswer::Failed(ReplicaError::NotSynced { shard: 7.into(), reason: SyncError::Poisoned }),
         PeerAnswer::Failed(ReplicaError::NotSynced { shard: 8.into(), reason: SyncError::DiskFull }),
         PeerAnswer::Failed(ReplicaError::Unreadable { shard: 9.into() }),
+        PeerAnswer::Failed(ReplicaError::Stale { shard: 10.into(), epoch: Epoch(1 << 40) }),
+        PeerAnswer::Failed(ReplicaError::Lags { shard: 11.into(), epoch: Epoch(3) }),
     ];
     for answer in answers {
         let mut body = Vec::new();
@@ -117,8 +135,13 @@ fn frames() -> Vec<(&'static str, Vec<u8>)> {
             "not synced",
             answer(PeerAnswer::Failed(ReplicaError::NotSynced { shard: 8.into(), reason: SyncError::DiskFull })),
         ),
+        ("stale", answer(PeerAnswer::Failed(ReplicaError::Stale { shard: 1.into(), epoch: Epoch(17) }))),
         ("counted", answer(PeerAnswer::Counted { states: vec![b"state".to_vec()] })),
         ("digested", answer(PeerAnswer::Digest([5; 16]))),
+        ("batch copy", request(PeerRequest::BatchCopy { name: NAME, mutations: vec![b"first".to_vec()] })),
+        ("batch done", request(PeerRequest::BatchDone { names: vec![NAME] })),
+        ("batch ask", request(PeerRequest::BatchAsk { names: vec![NAME] })),
+        ("fates", answer(PeerAnswer::Fates(vec![Fate::Unfinished, Fate::Delivered]))),
     ]
 }
 

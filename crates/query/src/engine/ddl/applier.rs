@@ -61,7 +61,7 @@ impl EngineApplier {
             }
             SchemaDomain::ID => {
                 let changes = SchemaDomain::decode(part.version, &part.bytes).expect(APPLIED);
-                apply_to_shards(engine, id, &changes).await
+                apply_to_shards(engine, (epoch, id), &changes).await
             }
             _ => Ok(()),
         }
@@ -127,7 +127,7 @@ impl Applier for EngineApplier {
             let Some(engine) = self.engine() else { return };
             let _turn = engine.proposer().turn_of_shards().await;
             let is_own = engine.inner.own_events.borrow().contains_key(&id);
-            if let Err(reason) = self.truncations.apply(&engine, &entry, is_own).await {
+            if let Err(reason) = self.truncations.apply(&engine, (epoch, &entry), is_own).await {
                 return engine.group().end(reason);
             }
             for part in entry.parts() {
@@ -135,6 +135,7 @@ impl Applier for EngineApplier {
                     tracing::error!(%error, "change of the cluster's state not applied by all shards");
                 }
             }
+            reached(&engine, epoch, false).await;
         })
     }
 
@@ -142,14 +143,15 @@ impl Applier for EngineApplier {
         Box::pin(async move {
             let Some(engine) = self.engine() else { return };
             let _turn = engine.proposer().turn_of_shards().await;
-            if let Err(reason) = self.truncations.catch_up(&engine, state.of::<TruncationsDomain>()).await {
+            if let Err(reason) = self.truncations.catch_up(&engine, epoch, state.of::<TruncationsDomain>()).await {
                 return engine.group().end(reason);
             }
             let changes = replacing(&engine.schema(), state.of::<SchemaDomain>());
             let followed = self.follow(&engine, epoch, state.of::<TopologyDomain>().clone()).await;
-            if let Err(error) = followed.and(apply_to_shards(&engine, ProposalId(0), &changes).await) {
+            if let Err(error) = followed.and(apply_to_shards(&engine, (epoch, ProposalId(0)), &changes).await) {
                 tracing::error!(%error, "state of another node not applied by all shards");
             }
+            reached(&engine, epoch, true).await;
         })
     }
 
@@ -185,15 +187,28 @@ fn replacing(before: &Schema, after: &Schema) -> Vec<SchemaChange> {
     changes
 }
 
+/// Tells all shards that each of them has applied an entry, or a whole state: requests that rest on it are served from now on.
+async fn reached(engine: &Engine, epoch: Index, is_replaced: bool) {
+    let reached = || ControlRequest::Reached { epoch: Epoch(epoch.0), is_replaced };
+    if let Err(error) = engine.on_all_shards(reached).await {
+        tracing::error!(%error, "change of the cluster's state not known to all shards");
+    }
+}
+
 /// Has all shards apply a schema change that is durable, then does what may follow only then: announcements, deletions.
-async fn apply_to_shards(engine: &Engine, id: ProposalId, changes: &[SchemaChange]) -> Result<(), QueryError> {
+async fn apply_to_shards(
+    engine: &Engine,
+    (epoch, id): (Index, ProposalId),
+    changes: &[SchemaChange],
+) -> Result<(), QueryError> {
     let before = engine.schema();
     let events: Vec<SchemaEvent> = changes.iter().map(|change| SchemaEvent::of(&before, change)).collect();
     let dropped = dropped_by(&before, changes);
     if let Err(error) = engine.flush_for_snapshot(&dropped).await {
         tracing::warn!(%error, "snapshot of a dropped table lacks its last writes");
     }
-    engine.on_all_shards(|| ControlRequest::ApplySchema { changes: changes.to_vec() }).await?;
+    let apply = || ControlRequest::ApplySchema { epoch: Epoch(epoch.0), changes: changes.to_vec() };
+    engine.on_all_shards(apply).await?;
     // A client that hears of the change may use any shard at once, so all must have it by then.
     for event in &events {
         engine.on_all_shards(|| ControlRequest::Announce { event: Event::Schema(event.clone()) }).await?;

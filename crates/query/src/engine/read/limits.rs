@@ -1,6 +1,7 @@
 //! Pages and limits of a read: rows that it may return, where the page before ended, and the size of a replica's page.
 
 use cluster::coordinator::PageLimits;
+use cluster::fence::NO_EPOCH;
 use cql_protocol::{Consistency, QueryParams, Value};
 use topology::ConsistencyLevel;
 
@@ -111,12 +112,14 @@ pub(super) fn page_limits(select: &Select, limits: RowLimits) -> PageLimits {
         (false, _) => u32::MAX,
     };
     let counts_statics = select.reads_statics();
-    PageLimits { rows: rows.max(1), rows_per_partition, bytes: LANE_PAGE_BYTES, counts_statics }
+    let planned = NO_EPOCH;
+    PageLimits { rows: rows.max(1), rows_per_partition, bytes: LANE_PAGE_BYTES, counts_statics, planned }
 }
 
 /// What a page may hold of a read whose sink knows when it has enough.
 pub(in crate::engine) fn whole_page_limits() -> PageLimits {
-    PageLimits { rows: LANE_PAGE_ROWS, rows_per_partition: u32::MAX, bytes: LANE_PAGE_BYTES, counts_statics: false }
+    let (rows, bytes, planned) = (LANE_PAGE_ROWS, LANE_PAGE_BYTES, NO_EPOCH);
+    PageLimits { rows, rows_per_partition: u32::MAX, bytes, counts_statics: false, planned }
 }
 
 /// The level of a read.

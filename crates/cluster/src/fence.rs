@@ -1,0 +1,305 @@
+//! The fence: the epochs at which the ring and each table last changed, as one shard knows them, and how far its node has applied the cluster's state.
+//!
+//! A request names the epoch that its plan rests on. The shard that serves it compares that with its own numbers in the call that applies or reads; the
+//! coordinator compares once more before it answers. Numbers may be too high, never too low. See `docs/internals/fence.md`.
+//!
+//! It does not know what a plan is, nor how the node follows the cluster's state: whoever does gives it a way to catch up.
+
+mod gate;
+
+use std::cell::{Cell, OnceCell, RefCell};
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+
+use planted::{Bug, Planted};
+use runtime::sync::Semaphore;
+use schema::{Keyspace, Schema, TableId};
+use topology::{Epoch, HostId};
+
+pub(crate) use gate::{Gate, NotPassed};
+
+/// Has the node follow another one (`None`: itself) up to an epoch. Gives the epoch that all of its shards have applied when that is reached, or when it took too
+/// long.
+pub type CatchUp = Box<dyn Fn(Option<HostId>, Epoch) -> Pin<Box<dyn Future<Output = Epoch>>>>;
+
+/// Calls to catch up at once: requests that rest on one epoch come together, and shard 0 has other things to do.
+const CALLS_MAX: usize = 8;
+
+/// No plan rests on it: there is no fence where it is named.
+pub const NO_EPOCH: Epoch = Epoch(0);
+
+/// The epochs of a table's changes. See the page's *numbers*.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Numbers {
+    /// The table was created.
+    made: Epoch,
+    /// It was created, altered or truncated, or its keyspace was altered.
+    changed: Epoch,
+    /// It was truncated.
+    truncated: Epoch,
+}
+
+impl Numbers {
+    fn all(epoch: Epoch) -> Numbers {
+        Numbers { made: epoch, changed: epoch, truncated: epoch }
+    }
+}
+
+/// A table as the fence knows it.
+#[derive(Debug)]
+struct Known {
+    numbers: Numbers,
+    /// Its keyspace, by whose strategy its rows are placed.
+    keyspace: Rc<Keyspace>,
+}
+
+/// The state of a plan beside the present ring and tables.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Plan {
+    /// It is as one made now would be, and rests on this epoch.
+    Stands(Epoch),
+    /// The ring or the table has changed, or is changing: it holds from this epoch on.
+    Outdated(Epoch),
+    /// It rests on what the table held before it was truncated.
+    Truncated,
+    /// The table is gone.
+    Gone,
+}
+
+/// One shard's fence.
+pub struct Fence {
+    applied: Cell<Epoch>,
+    ring: Cell<Epoch>,
+    /// The greatest number.
+    latest: Cell<Epoch>,
+    floor: Cell<Epoch>,
+    tables: RefCell<BTreeMap<TableId, Known>>,
+    catch_up: OnceCell<CatchUp>,
+    /// Calls to catch up that are under way: one is enough for all that wait for an epoch.
+    calls: Semaphore,
+    planted: Planted,
+}
+
+impl std::fmt::Debug for Fence {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (applied, ring, latest) = (self.applied.get(), self.ring.get(), self.latest.get());
+        f.debug_struct("Fence").field("applied", &applied).field("ring", &ring).field("latest", &latest).finish()
+    }
+}
+
+impl Fence {
+    /// A fence that stops nothing: of nodes that have no epochs in common, and until [`Fence::begin`].
+    pub(crate) fn open(planted: Planted) -> Fence {
+        let none = || Cell::new(NO_EPOCH);
+        Fence {
+            applied: none(),
+            ring: none(),
+            latest: none(),
+            floor: none(),
+            tables: RefCell::default(),
+            catch_up: OnceCell::new(),
+            calls: Semaphore::new(CALLS_MAX),
+            planted,
+        }
+    }
+
+    /// The shard begins with the schema of the state at `epoch`, and the ring of the epoch `ring`; when they last changed is not known.
+    ///
+    /// # Panics
+    /// If it has begun.
+    pub(crate) fn begin(&self, epoch: Epoch, ring: Epoch, schema: &Schema, catch_up: CatchUp) {
+        // The ring of a node alone is of the first epoch, however short its log.
+        let epoch = epoch.max(ring);
+        assert!(self.catch_up.set(catch_up).is_ok(), "a fence begins once");
+        for keyspace in schema.keyspaces().values() {
+            let known = || Known { numbers: Numbers::all(epoch), keyspace: Rc::clone(keyspace) };
+            self.tables.borrow_mut().extend(keyspace.tables.values().map(|table| (table.id, known())));
+        }
+        self.ring.set(ring);
+        self.rise(epoch);
+        self.reached(epoch);
+    }
+
+    /// True if epochs are compared.
+    pub fn is_closed(&self) -> bool {
+        self.catch_up.get().is_some()
+    }
+
+    fn rise(&self, epoch: Epoch) {
+        assert!(epoch >= self.latest.get(), "changes are applied in order");
+        self.latest.set(epoch);
+    }
+
+    /// The schema changes, in the same call in which the shard's storage and planner swap it.
+    pub fn schema_changed(&self, epoch: Epoch, before: &Schema, after: &Schema) {
+        if !self.is_closed() {
+            return;
+        }
+        let mut tables = self.tables.borrow_mut();
+        for keyspace in before.changed_since(after) {
+            let gone = keyspace.tables.values().filter(|table| after.table_by_id(table.id).is_none());
+            gone.for_each(|table| _ = tables.remove(&table.id));
+        }
+        for keyspace in after.changed_since(before) {
+            let was = before.keyspace(keyspace.name());
+            let is_placed_anew = was.is_none_or(|was| was.strategy() != keyspace.strategy());
+            for table in keyspace.tables.values() {
+                let keyspace = Rc::clone(keyspace);
+                let Some(was) = before.table_by_id(table.id) else {
+                    tables.insert(table.id, Known { numbers: Numbers::all(epoch), keyspace });
+                    continue;
+                };
+                let known = tables.get_mut(&table.id).expect("each table of the schema has its numbers");
+                known.keyspace = keyspace;
+                let is_same = Rc::ptr_eq(was, table) || was == table;
+                if !is_same || is_placed_anew {
+                    known.numbers.changed = epoch;
+                }
+            }
+        }
+        drop(tables);
+        self.rise(epoch);
+    }
+
+    /// The ring changes, in the same call in which the shard plans by it. A ring in which nodes have other addresses alone is no change.
+    pub(crate) fn ring_changed(&self, epoch: Epoch) {
+        if self.is_closed() {
+            self.ring.set(epoch);
+            self.rise(epoch);
+        }
+    }
+
+    /// A truncation has its position on this shard: what rests on rows before it is refused from now on.
+    pub fn truncating(&self, epoch: Epoch, table: TableId) {
+        if !self.is_closed() {
+            return;
+        }
+        // A table that is made by the same entry is not there yet.
+        if let Some(known) = self.tables.borrow_mut().get_mut(&table) {
+            (known.numbers.changed, known.numbers.truncated) = (epoch, epoch);
+        }
+        self.rise(epoch);
+    }
+
+    /// A whole state was taken over, with the ring of the epoch `ring`: when each of its parts changed is not known.
+    pub(crate) fn replaced(&self, epoch: Epoch, ring: Epoch) {
+        if !self.is_closed() {
+            return;
+        }
+        for known in self.tables.borrow_mut().values_mut() {
+            (known.numbers.changed, known.numbers.truncated) = (epoch, epoch);
+        }
+        self.ring.set(ring);
+        self.rise(epoch);
+    }
+
+    /// All shards of the node have applied up to an epoch.
+    pub fn reached(&self, epoch: Epoch) {
+        if self.is_closed() && epoch > self.applied.get() {
+            self.applied.set(epoch);
+        }
+    }
+
+    /// The epoch up to which what is planned now knows the ring and the tables. Other shards may be at work on it still.
+    #[inline]
+    pub fn moment(&self) -> Epoch {
+        self.latest.get().max(self.applied.get())
+    }
+
+    /// True if all shards of the node have applied an epoch, as far as this one knows.
+    #[inline]
+    pub(crate) fn has_applied(&self, epoch: Epoch) -> bool {
+        epoch <= self.applied.get()
+    }
+
+    /// True if nothing has changed since a moment.
+    #[inline]
+    fn is_quiet_since(&self, moment: Epoch) -> bool {
+        self.latest.get() <= moment
+    }
+
+    /// Judges a plan for a table, which was made at `moment` by the ring of epoch `ring`. `is_derived`: it is of a write that was made of what the table held.
+    pub(crate) fn judge(&self, table: TableId, moment: Epoch, ring: Epoch, is_derived: bool) -> Plan {
+        if !self.is_closed() {
+            return Plan::Stands(NO_EPOCH);
+        }
+        let Some(numbers) = self.tables.borrow().get(&table).map(|known| known.numbers) else { return Plan::Gone };
+        let Numbers { made, changed, truncated } = numbers;
+        let number = changed.max(self.ring.get());
+        if made > moment {
+            return Plan::Gone;
+        }
+        if is_derived && truncated > moment {
+            return Plan::Truncated;
+        }
+        if changed > moment || self.ring.get() > ring {
+            return Plan::Outdated(number);
+        }
+        Plan::Stands(number.max(self.floor.get()))
+    }
+
+    /// The keyspace of a table, as it is placed now; `None` also where nothing is compared.
+    pub(crate) fn keyspace_of(&self, table: TableId) -> Option<Rc<Keyspace>> {
+        self.tables.borrow().get(&table).map(|known| Rc::clone(&known.keyspace))
+    }
+
+    /// True if the answers to a plan that rests on `epoch` may be of another placement than the present one.
+    #[inline]
+    pub(crate) fn is_placed_otherwise(&self, epoch: Epoch) -> bool {
+        !self.is_quiet_since(epoch) && self.ring.get() > epoch
+    }
+
+    /// Follows a node (`None`: the own one) up to an epoch that it named. False if that took too long.
+    pub(crate) async fn catch_up(&self, of: Option<HostId>, epoch: Epoch) -> bool {
+        if epoch <= self.applied.get() {
+            return true;
+        }
+        let Some(catch_up) = self.catch_up.get() else { return true };
+        let _call = self.calls.acquire().await;
+        if epoch <= self.applied.get() {
+            return true;
+        }
+        stdx::sometimes!("a shard catches up for a request");
+        self.reached(catch_up(of, epoch).await);
+        epoch <= self.applied.get()
+    }
+
+    /// The same for an epoch that a replica answered with: what is planned from now on satisfies it.
+    pub(crate) async fn catch_up_after(&self, of: Option<HostId>, epoch: Epoch) -> bool {
+        let is_reached = self.catch_up(of, epoch).await;
+        if is_reached && self.is_closed() {
+            self.floor.set(self.floor.get().max(epoch));
+        }
+        is_reached
+    }
+
+    /// Waits until the node has applied what a request rests on that another node (`None`: this one) sent.
+    pub(crate) async fn reach(&self, from: Option<HostId>, epoch: Epoch) -> bool {
+        self.planted.is(Bug::NewerPlanNotWaitedFor) || self.catch_up(from, epoch).await
+    }
+
+    /// `Err`: a plan that rests on `epoch` is older than a change of the ring or of one of the tables. The error is the epoch of that change.
+    #[inline]
+    fn check(&self, epoch: Epoch, tables: impl Iterator<Item = TableId>) -> Result<(), Epoch> {
+        if self.is_quiet_since(epoch) {
+            return Ok(());
+        }
+        self.check_changed(epoch, tables)
+    }
+
+    #[cold]
+    fn check_changed(&self, epoch: Epoch, tables: impl Iterator<Item = TableId>) -> Result<(), Epoch> {
+        let known = self.tables.borrow();
+        let number = |table: TableId| known.get(&table).map_or(self.applied.get(), |known| known.numbers.changed);
+        let latest = tables.map(number).fold(self.ring.get(), Epoch::max);
+        match latest > epoch && !self.planted.is(Bug::StalePlanServed) {
+            true => Err(latest),
+            false => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,417 @@
+//! A write in rounds: planned mutations go to their replicas, and what a change of the ring or of a table overtakes is planned again, within the write's time.
+//!
+//! | state | event | next |
+//! |---|---|---|
+//! | planned | ring and table are as planned | asked |
+//! | planned | the table is gone | ended: unknown table |
+//! | planned | derived, and the table was truncated since | dropped, which counts as done |
+//! | planned | else | planned on the present ring, once this node has applied the change |
+//! | asked | enough answers, by the ring of the plan and by the present one | ended: done |
+//! | asked | enough answers, by the ring of the plan alone | planned, with the acknowledgements of nodes that are replicas still |
+//! | asked | a replica is Stale, and the rest does not suffice | planned, with all acknowledgements |
+//! | asked | the level cannot be reached | ended: the failure |
+//! | any | the time is over | ended: a time-out |
+//!
+//! Only acknowledgements are carried over. A replica that was Stale when the write ended is sent its part once more, by a plan of then, without anybody waiting:
+//! unless the table was truncated meanwhile, which takes along what others have acknowledged before.
+//!
+//! Each round makes the hints of its own misses: what a truncation makes void of those before it is hinted again.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::time::Duration;
+
+use runtime::{Elapsed, Group};
+use topology::{ConsistencyLevel, Epoch, HostId, NodeIndex, Required};
+
+use super::missed::{Hinting, Missed, is_missed};
+use super::parts::{Part, put};
+use super::place::{Place, WRITE_TIME};
+use super::planned::{PlannedMutation, by_shard};
+use super::tally::{Answer, Stage, Tally, Verdict};
+use super::writes::Writes;
+use crate::fence::{NO_EPOCH, Plan};
+use crate::outcome::Failure;
+use crate::plan::{Nodes, Replication};
+use crate::replica::{ReplicaError, ReplicaShard, WriteTerms};
+
+/// Times that a part which was Stale after its write's end is planned again.
+const LATE_TRIES: u8 = 4;
+
+/// How many replicas must have each mutation.
+#[derive(Debug, Clone)]
+pub(super) enum Needs {
+    /// As many as the level asks for, by each mutation's own replication.
+    Level(ConsistencyLevel),
+    /// So many, whatever the replication.
+    Fixed(Required),
+}
+
+impl Needs {
+    pub(super) fn of(&self, replication: &Replication) -> Required {
+        match self {
+            Needs::Level(level) => replication.required(*level).clone(),
+            Needs::Fixed(required) => required.clone(),
+        }
+    }
+}
+
+/// The kind of a write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Kind {
+    /// Synced on this node whatever the mode.
+    pub(super) is_durable: bool,
+    /// Made of what tables held before: dropped where such a table is truncated or gone.
+    pub(super) is_derived: bool,
+    /// Times that a part may still be planned again after the write's end.
+    late_tries: u8,
+    /// The hints of what is missed.
+    hinting: Hinting,
+}
+
+impl Kind {
+    /// A client's own.
+    pub(super) const PLAIN: Kind =
+        Kind { is_durable: false, is_derived: false, late_tries: LATE_TRIES, hinting: Hinting::Kept };
+    /// The states of counters.
+    pub(super) const STATES: Kind = Kind { is_derived: true, ..Kind::PLAIN };
+    /// A logged batch.
+    pub(super) const BATCH: Kind = Kind { is_durable: true, is_derived: true, ..Kind::PLAIN };
+    /// A hint of a node that is no replica any more.
+    pub(super) const HINT: Kind = Kind::BATCH;
+
+    /// The same with other hints.
+    pub(super) fn with_hints(self, hinting: Hinting) -> Kind {
+        Kind { hinting, ..self }
+    }
+
+    /// A part of it that is planned again after the write's end. A truncation since takes it along with what was acknowledged before.
+    fn late(self) -> Kind {
+        let hinting = if self.hinting == Hinting::None { Hinting::None } else { Hinting::Kept };
+        Kind { is_derived: true, late_tries: self.late_tries - 1, hinting, ..self }
+    }
+}
+
+/// A write between two rounds.
+#[derive(Default)]
+pub(super) struct Pending {
+    pub(super) planned: Vec<PlannedMutation>,
+    /// The nodes that have acknowledged each mutation; empty before the first round.
+    acknowledged: Vec<Vec<HostId>>,
+}
+
+/// The plans of a write.
+enum Judged {
+    /// They are as they would be now, and rest on this epoch.
+    Stand(Epoch),
+    /// Some do not know a change of this epoch, which may be under way.
+    Missing(Epoch),
+}
+
+/// A round under way.
+struct Sent {
+    nodes: Rc<Nodes>,
+    planned: Rc<Vec<PlannedMutation>>,
+    /// The nodes that had acknowledged each mutation before.
+    acknowledged: Vec<Vec<HostId>>,
+    tally: Rc<Tally>,
+    missed: Rc<Missed>,
+}
+
+/// The end of a round.
+enum Round {
+    /// Each mutation has what it needs by the ring of its plan.
+    Done(Pending),
+    /// A replica is ahead of the plan.
+    Stale(Pending, HostId, Epoch),
+}
+
+impl Writes {
+    /// Writes mutations that one ring planned.
+    pub(super) async fn write_planned(
+        self: &Rc<Self>,
+        planned: Vec<PlannedMutation>,
+        needs: Needs,
+        kind: Kind,
+    ) -> Result<(), Failure> {
+        let runtime = &self.shards.runtime;
+        let fence = &self.shards.fence;
+        let until = runtime.now() + WRITE_TIME;
+        let mut pending = Pending::new(planned);
+        loop {
+            let rests_on = self.settle(&mut pending, kind, until - runtime.now()).await?;
+            if pending.planned.is_empty() {
+                return Ok(());
+            }
+            if pending.acknowledged.is_empty() && is_local(&pending.planned, &needs) {
+                match self.write_locally(&mut pending, kind, rests_on).await {
+                    Err(ReplicaError::Stale { epoch, .. }) if !pending.planned.is_empty() => {
+                        self.catch_up(None, epoch, until - runtime.now()).await;
+                        if runtime.now() >= until {
+                            return Err(Failure::Timeout { received: 0 });
+                        }
+                        continue;
+                    }
+                    // Its only part was not done, and its bytes are gone: its statement is planned again.
+                    Err(ReplicaError::Stale { epoch, .. }) => {
+                        self.catch_up(None, epoch, until - runtime.now()).await;
+                        return Err(Failure::Outdated);
+                    }
+                    written => return Ok(written?),
+                }
+            }
+            match self.round(pending, &needs, (kind, rests_on), until - runtime.now()).await? {
+                Round::Done(_) if !fence.is_placed_otherwise(rests_on) => return Ok(()),
+                Round::Done(next) => pending = next,
+                Round::Stale(next, node, epoch) => {
+                    pending = next;
+                    self.catch_up(Some(node), epoch, until - runtime.now()).await;
+                }
+            }
+            stdx::sometimes!("a write is planned again");
+        }
+    }
+
+    /// Follows a node up to an epoch that it answered with.
+    pub(crate) async fn catch_up(&self, node: Option<HostId>, epoch: Epoch, time: Duration) {
+        // Too late, or not yet: the next look at the plan and the clock says which.
+        let _ = self.shards.runtime.timeout(time, self.shards.fence.catch_up_after(node, epoch)).await;
+    }
+
+    /// Sees to it that all plans are as they would be now. Gives the epoch that they rest on, which this node has applied.
+    pub(super) async fn settle(&self, pending: &mut Pending, kind: Kind, time: Duration) -> Result<Epoch, Failure> {
+        if let Judged::Stand(epoch) = self.judge_all(pending, kind)?
+            && self.shards.fence.has_applied(epoch)
+        {
+            return Ok(epoch);
+        }
+        let received = pending.received();
+        match self.shards.runtime.timeout(time, self.settle_in_time(pending, kind)).await {
+            Ok(Err(Failure::Timeout { .. })) | Err(Elapsed) => Err(Failure::Timeout { received }),
+            Ok(settled) => settled,
+        }
+    }
+
+    async fn settle_in_time(&self, pending: &mut Pending, kind: Kind) -> Result<Epoch, Failure> {
+        let fence = &self.shards.fence;
+        loop {
+            match self.judge_all(pending, kind)? {
+                // Nothing is sent before the node's other shards have applied it too.
+                Judged::Stand(epoch) if fence.has_applied(epoch) => return Ok(epoch),
+                Judged::Stand(epoch) if fence.catch_up(None, epoch).await => {}
+                Judged::Missing(epoch) if fence.catch_up(None, epoch).await => {
+                    pending.planned.iter_mut().for_each(|planned| planned.plan_again(&self.placement, fence));
+                }
+                Judged::Stand(_) | Judged::Missing(_) => return Err(Failure::Timeout { received: 0 }),
+            }
+        }
+    }
+
+    /// Judges all plans in one call. Derived mutations that count no more are dropped.
+    fn judge_all(&self, pending: &mut Pending, kind: Kind) -> Result<Judged, Failure> {
+        let fence = &self.shards.fence;
+        let (mut rests_on, mut missing) = (NO_EPOCH, None);
+        let mut index = 0;
+        while let Some(planned) = pending.planned.get(index) {
+            let judge = |table| fence.judge(table, planned.moment, planned.replication.epoch(), kind.is_derived);
+            match planned.table().map_or(Plan::Stands(NO_EPOCH), judge) {
+                Plan::Stands(epoch) => rests_on = rests_on.max(epoch),
+                Plan::Outdated(epoch) => missing = missing.max(Some(epoch)),
+                Plan::Truncated | Plan::Gone if kind.is_derived => {
+                    stdx::sometimes!("a derived write is dropped");
+                    pending.remove(index);
+                    continue;
+                }
+                Plan::Truncated | Plan::Gone => {
+                    return Err(Failure::Refused(ReplicaError::UnknownTable { shard: ReplicaShard::here() }));
+                }
+            }
+            index += 1;
+        }
+        Ok(missing.map_or(Judged::Stand(rests_on), Judged::Missing))
+    }
+
+    /// Writes where this node is the only replica of all, and enough. A write to one shard is handed to it whole: then nothing is left of it.
+    async fn write_locally(&self, pending: &mut Pending, kind: Kind, planned: Epoch) -> Result<(), ReplicaError> {
+        let terms = WriteTerms { durable: kind.is_durable, planned };
+        let is_of_one_shard = pending.planned.windows(2).all(|pair| pair[0].shard == pair[1].shard);
+        // A logged batch has a copy of its own.
+        let parts = match is_of_one_shard || kind.is_durable || !self.shards.fence.is_closed() {
+            true => std::mem::take(&mut pending.planned),
+            false => pending.planned.clone(),
+        };
+        self.shards.write_all(by_shard(parts), terms).await
+    }
+
+    /// Sends each mutation to its live replicas and counts their answers. Who answers late is not waited for, and has a hint if it does not answer at
+    /// all, as have those that are down.
+    async fn round(
+        self: &Rc<Self>,
+        pending: Pending,
+        needs: &Needs,
+        (kind, rests_on): (Kind, Epoch),
+        time: Duration,
+    ) -> Result<Round, Failure> {
+        let sent = self.send(pending, needs, (kind, rests_on));
+        let (tally, ring) = (&sent.tally, sent.nodes.ring());
+        match self.verdict(&sent, time).await {
+            // They go to the replicas of then, whatever the ring is by now.
+            Verdict::Failed(_) if sent.missed.suffice(&tally.unmet(ring)).await => {
+                tally.end(Stage::Over);
+                Ok(Round::Done(Pending::default()))
+            }
+            Verdict::Failed(failure) => {
+                tally.end(Stage::Over);
+                Err(failure)
+            }
+            Verdict::Stale(node, epoch) => {
+                tally.end(Stage::Superseded);
+                Ok(Round::Stale(sent.pending(), ring.node(node).host_id, epoch))
+            }
+            Verdict::Done | Verdict::Open if self.shards.fence.is_placed_otherwise(rests_on) => {
+                tally.end(Stage::Superseded);
+                Ok(Round::Done(sent.pending()))
+            }
+            Verdict::Done | Verdict::Open => {
+                tally.end(Stage::Over);
+                Ok(Round::Done(Pending::default()))
+            }
+        }
+    }
+
+    /// Sends each mutation to its live replicas that have not acknowledged it, and makes the hints of those that are down.
+    fn send(
+        self: &Rc<Self>,
+        Pending { planned, acknowledged }: Pending,
+        needs: &Needs,
+        (kind, rests_on): (Kind, Epoch),
+    ) -> Sent {
+        let nodes = Rc::clone(planned[0].replication.nodes());
+        let planned = Rc::new(planned);
+        let tally = Rc::new(Tally::new(self.shards.storage.planted()));
+        let missed = Rc::new(Missed::new(self.hints.as_ref(), kind.hinting, nodes.ring().epoch(), planned.len()));
+        let (mut parts, mut absent): (Vec<Part>, Vec<Part>) = (Vec::new(), Vec::new());
+        for (index, of) in planned.iter().enumerate() {
+            let hosts = acknowledged.get(index).map_or(&[][..], Vec::as_slice);
+            assert_eq!(of.replication.epoch(), nodes.ring().epoch(), "a write is planned by one ring");
+            let has_it = |node: &NodeIndex| hosts.contains(&nodes.ring().node(*node).host_id);
+            let replicas = of.replication.replicas(of.token).iter().copied();
+            let written: Vec<NodeIndex> = replicas.filter(has_it).collect();
+            let contacts: Vec<NodeIndex> = of.contacts().filter(|node| !has_it(node)).collect();
+            for &node in &contacts {
+                put(&mut parts, Place::of(node, of.shard, &nodes), index);
+            }
+            for node in of.absent(&contacts).filter(|node| !has_it(node)) {
+                put(&mut absent, Place::There(node), index);
+            }
+            tally.push(needs.of(&of.replication), written, contacts);
+        }
+        for part in absent {
+            part.is_missed(&missed, &nodes, &planned);
+        }
+        let terms = WriteTerms { durable: kind.is_durable, planned: rests_on };
+        for part in parts {
+            let (writes, nodes, tally) = (Rc::clone(self), Rc::clone(&nodes), Rc::clone(&tally));
+            let (write, missed) = (Rc::clone(&planned), Rc::clone(&missed));
+            self.shards.runtime.spawn(Group::Query, async move {
+                let (node, answer) = part.place.write(&writes.shards, &nodes, &part.mutations(&write), terms).await;
+                if is_missed(&answer) {
+                    part.is_missed(&missed, &nodes, &write);
+                }
+                tally.count(node, &part.indices, &answer);
+                if let Answer::Refused(ReplicaError::Stale { epoch, .. }) = answer {
+                    let host = nodes.ring().node(node).host_id;
+                    writes.when_over(&tally, (&write, &part.indices), kind, (host, epoch)).await;
+                }
+            });
+        }
+        Sent { nodes, planned, acknowledged, tally, missed }
+    }
+
+    /// Waits for the answers that decide a round, or until its time is over.
+    async fn verdict(&self, Sent { nodes, tally, missed, .. }: &Sent, time: Duration) -> Verdict {
+        let counting = async {
+            loop {
+                match tally.verdict(nodes.ring()) {
+                    Verdict::Open => tally.changed().await,
+                    // What is still open may have a hint yet.
+                    Verdict::Failed(_) if missed.may_suffice() && tally.is_open() => match tally.stale() {
+                        Some((node, epoch)) => return Verdict::Stale(node, epoch),
+                        None => tally.changed().await,
+                    },
+                    verdict => return verdict,
+                }
+            }
+        };
+        match self.shards.runtime.timeout(missed.patience(time), counting).await {
+            Ok(verdict) => verdict,
+            Err(Elapsed) => Verdict::Failed(tally.timeout(nodes.ring())),
+        }
+    }
+
+    /// Waits until a write is over of which a replica was Stale, and sends that part again, by a plan of then. Does nothing if the write goes on: it is planned
+    /// again as a whole.
+    async fn when_over(
+        self: &Rc<Self>,
+        tally: &Rc<Tally>,
+        (write, indices): (&Rc<Vec<PlannedMutation>>, &[usize]),
+        kind: Kind,
+        (node, epoch): (HostId, Epoch),
+    ) {
+        // A client that is gone has its write's future dropped.
+        let stage = self.shards.runtime.timeout(WRITE_TIME, tally.ended()).await;
+        if stage != Ok(Stage::Over) || kind.late_tries == 0 {
+            return;
+        }
+        stdx::sometimes!("a part is planned again after its write");
+        self.catch_up(Some(node), epoch, WRITE_TIME).await;
+        let late: Vec<PlannedMutation> = indices.iter().map(|&index| write[index].clone()).collect();
+        let sent: Pin<Box<dyn Future<Output = Result<(), Failure>> + '_>> =
+            Box::pin(self.write_planned(late, Needs::Fixed(Required::Total(0)), kind.late()));
+        if let Err(error) = sent.await {
+            tracing::debug!(%error, "a part of a write that was planned again is not written");
+        }
+    }
+}
+
+impl Pending {
+    pub(super) fn new(planned: Vec<PlannedMutation>) -> Pending {
+        Pending { planned, acknowledged: Vec::new() }
+    }
+
+    fn remove(&mut self, index: usize) {
+        self.planned.remove(index);
+        if !self.acknowledged.is_empty() {
+            self.acknowledged.remove(index);
+        }
+    }
+
+    /// The acknowledgements that the mutation with the fewest has.
+    fn received(&self) -> u32 {
+        let fewest = self.acknowledged.iter().map(Vec::len).min().unwrap_or(0);
+        u32::try_from(fewest).unwrap_or(u32::MAX)
+    }
+}
+
+impl Sent {
+    /// Its mutations, each with all nodes that have acknowledged it so far.
+    fn pending(&self) -> Pending {
+        let host = |node: NodeIndex| self.nodes.ring().node(node).host_id;
+        let mut all = self.acknowledged.clone();
+        all.resize_with(self.planned.len(), Vec::new);
+        for (hosts, written) in all.iter_mut().zip(self.tally.written()) {
+            let new: Vec<HostId> = written.into_iter().map(host).filter(|id| !hosts.contains(id)).collect();
+            hosts.extend(new);
+        }
+        Pending { planned: self.planned.to_vec(), acknowledged: all }
+    }
+}
+
+/// True if this node is the only replica of all, and enough.
+fn is_local(planned: &[PlannedMutation], needs: &Needs) -> bool {
+    planned.iter().all(|planned| match needs {
+        Needs::Level(level) => planned.is_local(planned.replication.required(*level)),
+        Needs::Fixed(required) => planned.is_local(required),
+    })
+}

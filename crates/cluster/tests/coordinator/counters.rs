@@ -1,0 +1,57 @@
+//! Counters, and levels of one datacenter.
+
+use cluster::coordinator::Failure;
+use runtime::sim::Link;
+use topology::ConsistencyLevel::{LocalQuorum, One};
+
+use crate::world::{PAUSE, Shape, on_nodes, on_shape};
+
+const KEYS: [&[u8]; 12] = [b"a", b"b", b"c", b"d", b"e", b"f", b"g", b"h", b"i", b"j", b"k", b"l"];
+
+/// Planted: delta-sent-twice.
+#[test]
+fn a_delta_whose_answer_is_lost_is_not_sent_again() {
+    on_nodes(1, 3, async |node| {
+        node.until_up(1).await;
+        let key = KEYS.into_iter().find(|key| node.replicas(key) == [1]).expect("the node has some key");
+        assert_eq!(node.coordinator.count(vec![node.planned_delta(key, 7)], One).await, Ok(()));
+        node.site.link(1, 0, Link { is_cut: true, ..Link::default() });
+        node.runtime.sleep(10 * PAUSE).await;
+        let counted = node.coordinator.count(vec![node.planned_delta(key, 5)], One).await;
+        assert_eq!(counted, Err(Failure::Timeout { received: 0 }), "whether it counted is not known");
+        assert_eq!(node.on(1, move |member| async move { member.own_count(key) }).await, 12);
+    });
+}
+
+#[test]
+fn a_node_of_this_datacenter_leads_rather_than_one_of_another() {
+    on_shape(Shape::TwoDatacenters, 3, async |node| {
+        node.until_up(1).await;
+        node.until_up(2).await;
+        let counted = node
+            .on(2, |member| async move {
+                member.until_up(0).await;
+                member.until_up(1).await;
+                member.coordinator.count(vec![member.planned_delta(b"k", 3)], One).await
+            })
+            .await;
+        assert_eq!(counted, Ok(()), "a replica leads itself");
+        assert_eq!(node.coordinator.count(vec![node.planned_delta(b"k", 4)], LocalQuorum).await, Ok(()));
+        assert_eq!(node.own_count(b"k"), 7, "the parts of both leaders");
+    });
+}
+
+/// Planted: local-counts-remote.
+#[test]
+fn a_local_level_counts_no_answers_of_other_datacenters() {
+    on_shape(Shape::TwoDatacenters, 3, async |node| {
+        node.until_up(1).await;
+        node.until_up(2).await;
+        assert_eq!(node.write(vec![node.planned(b"k")], LocalQuorum).await, Ok(()));
+        node.site.link(0, 1, Link { is_cut: true, ..Link::default() });
+        node.runtime.sleep(10 * PAUSE).await;
+        let written = node.write(vec![node.planned(b"l")], LocalQuorum).await;
+        assert_eq!(written, Err(Failure::Timeout { received: 1 }), "the third node is elsewhere");
+        assert_eq!(node.holders(b"l").await, [0, 2]);
+    });
+}

@@ -1,0 +1,466 @@
+//! Three nodes on simulated machines, each a coordinator with one shard, and a log of changes that each applies when the test says so or when a request needs it.
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::future::Future;
+use std::net::{IpAddr, SocketAddr};
+use std::pin::Pin;
+use std::rc::Rc;
+use std::time::Duration;
+
+use cluster::coordinator::{
+    Coordinator, CoordinatorParts, Failure, HintOptions, PageLimits, PlannedMutation, ReadDone, Replication,
+    Unavailable,
+};
+use cluster::fence::{CatchUp, NO_EPOCH};
+use cluster::paxos::with_state_table;
+use cql_types::CqlType;
+use internode::{Boot, Compression, LocalNode};
+use mutation::{ClusteringRef, LiveRow, MutationEncoder, ReadCommand};
+use runtime::Runtime;
+use runtime::sim::{Link, World, WorldOptions};
+use schema::{Column, ColumnId, ColumnKind, KeyspaceDef, Schema, SchemaChange, Table, TableId, TableOptions};
+use storage::{Flow, RowSink, Shard, StorageOptions, Truncations};
+use topology::{ConsistencyLevel, Epoch, HostId, Node, NodeIndex, ReplicationStrategy, Ring, Sharder, Token, token_of};
+
+pub const TABLE: TableId = TableId([7; 16]);
+/// A table of counters.
+const COUNTS: TableId = TableId([8; 16]);
+/// The epoch of the state that all nodes begin with.
+pub const FIRST: u64 = 5;
+const NODES: u8 = 3;
+const AT_MOST: Duration = Duration::from_secs(3600);
+pub const PAUSE: Duration = Duration::from_millis(1);
+const LIMITS: PageLimits =
+    PageLimits { rows: 100, rows_per_partition: u32::MAX, bytes: 1 << 20, counts_statics: true, planned: NO_EPOCH };
+
+/// The bug that `HELENUS_PLANT` names, where bugs are compiled in.
+fn planted() -> planted::Planted {
+    #[cfg(feature = "planted")]
+    if let Ok(name) = std::env::var("HELENUS_PLANT") {
+        return planted::Planted::named(&name).expect("a bug of the list");
+    }
+    planted::Planted::NONE
+}
+
+/// A change of the state that nodes share.
+#[derive(Debug, Clone, Copy)]
+pub enum Change {
+    /// The ring is of the first so many nodes.
+    Ring(u8),
+    /// The table is emptied.
+    Truncate,
+    /// The table is dropped.
+    Drop,
+    /// The table is created, under the id that it had.
+    Create,
+    /// No ring and no table changes.
+    Other,
+}
+
+fn ip(node: u8) -> IpAddr {
+    [10, 0, 0, node + 1].into()
+}
+
+fn host_id(node: u8) -> HostId {
+    HostId([node + 1; 16])
+}
+
+/// The strategy of the keyspace, and where nodes are.
+#[derive(Debug, Clone, Copy)]
+pub enum Shape {
+    /// So many replicas, in one datacenter.
+    Simple(u32),
+    /// Two replicas in the datacenter of the first two nodes, and one in that of the third.
+    TwoDatacenters,
+}
+
+impl Shape {
+    fn strategy(self) -> ReplicationStrategy {
+        match self {
+            Shape::Simple(replication_factor) => ReplicationStrategy::Simple { replication_factor },
+            Shape::TwoDatacenters => {
+                let datacenters = [("datacenter1".to_owned(), 2), ("datacenter2".to_owned(), 1)].into();
+                ReplicationStrategy::NetworkTopology { datacenters }
+            }
+        }
+    }
+
+    fn datacenter(self, node: u8) -> &'static str {
+        if matches!(self, Shape::TwoDatacenters) && node == 2 { "datacenter2" } else { "datacenter1" }
+    }
+}
+
+/// The ring of the first so many nodes, as one of them sees it.
+fn ring(shape: Shape, epoch: u64, nodes: u8, local: u8) -> Rc<Ring> {
+    let node = |number: u8| Node {
+        host_id: host_id(number),
+        address: SocketAddr::new(ip(number), 9042),
+        internode: SocketAddr::new(ip(number), 7000),
+        datacenter: shape.datacenter(number).into(),
+        rack: "rack1".into(),
+        tokens: (0..4).map(|turn| Token(i64::from(turn) * (i64::MAX / 4) + i64::from(number) * (1 << 60))).collect(),
+    };
+    Rc::new(Ring::new(Epoch(epoch), (0..nodes).map(node).collect(), NodeIndex(u16::from(local))))
+}
+
+fn table() -> Table {
+    let columns = vec![
+        Column::new(ColumnKind::PartitionKey, ColumnId(0), "k", CqlType::Blob),
+        Column::new(ColumnKind::Clustering, ColumnId(1), "c", CqlType::Blob),
+        Column::new(ColumnKind::Regular, ColumnId(2), "v", CqlType::Blob),
+    ];
+    Table::new(TABLE, "ks", "t", columns, TableOptions::default())
+}
+
+fn counts() -> Table {
+    let columns = vec![
+        Column::new(ColumnKind::PartitionKey, ColumnId(0), "k", CqlType::Blob),
+        Column::new(ColumnKind::Clustering, ColumnId(1), "c", CqlType::Blob),
+        Column::new(ColumnKind::Regular, ColumnId(2), "n", CqlType::Counter),
+    ];
+    Table::new(COUNTS, "ks", "counts", columns, TableOptions::default())
+}
+
+/// The schema, with the table or without.
+fn schema(shape: Shape, has_table: bool) -> Schema {
+    let (replication, strategy) = (Default::default(), shape.strategy());
+    let keyspace = KeyspaceDef { name: "ks".into(), replication, strategy, durable_writes: true };
+    let mut changes = vec![SchemaChange::PutKeyspace(keyspace), SchemaChange::PutTable(Box::new(counts()))];
+    if has_table {
+        changes.push(SchemaChange::PutTable(Box::new(table())));
+    }
+    Schema::empty().with_all(&changes)
+}
+
+/// A step of the test on a node.
+type Job = Box<dyn FnOnce(Rc<Member>) -> Pin<Box<dyn Future<Output = ()>>>>;
+
+/// The world as a test sees it.
+pub struct Site {
+    shape: Shape,
+    changes: RefCell<Vec<Change>>,
+    jobs: [RefCell<VecDeque<Job>>; NODES as usize],
+    links: RefCell<Vec<(u8, u8, Link)>>,
+    is_stuck: [Cell<bool>; NODES as usize],
+    /// Nodes keep hints.
+    keeps_hints: bool,
+}
+
+impl Site {
+    /// The group has agreed on one more change. Gives its epoch; no node has applied it.
+    pub fn agree(&self, change: Change) -> u64 {
+        let mut changes = self.changes.borrow_mut();
+        changes.push(change);
+        FIRST + changes.len() as u64
+    }
+
+    /// Sets the link from one node to another.
+    pub fn link(&self, from: u8, to: u8, link: Link) {
+        self.links.borrow_mut().push((from, to, link));
+    }
+
+    /// The node does not catch up by itself any more.
+    pub fn stick(&self, node: u8) {
+        self.is_stuck[usize::from(node)].set(true);
+    }
+}
+
+/// A node.
+pub struct Member {
+    number: u8,
+    pub runtime: Runtime,
+    pub coordinator: Coordinator,
+    pub site: Rc<Site>,
+    applied: Cell<u64>,
+    schema: RefCell<Schema>,
+}
+
+impl Member {
+    async fn start(runtime: Runtime, number: u8, nodes: u8, site: Rc<Site>) -> Rc<Member> {
+        let schema = schema(site.shape, true);
+        let sharder = Sharder::new(1);
+        let mut options = StorageOptions::new("/data", 1, 16 << 20);
+        options.planted = planted();
+        let stored = with_state_table(&schema);
+        let storage = Shard::open(&runtime, options, sharder, &stored, &Truncations::default()).await;
+        let name = "Ring".to_owned();
+        let dir = site.keeps_hints.then(|| "/data/hints".into());
+        let coordinator = Coordinator::new(CoordinatorParts {
+            runtime: runtime.clone(),
+            ring: ring(site.shape, FIRST, nodes.max(number + 1), number),
+            sharder,
+            storage: storage.expect("it opens"),
+            seat: runtime::mesh(1, 8).remove(0),
+            peer_seat: runtime::mesh(1, 8).remove(0),
+            internode: Some(LocalNode::new(host_id(number), name, Boot::default(), None, Compression::None)),
+            scans_max: 4,
+            hints: HintOptions { dir, throttle: 0, ..HintOptions::default() },
+        });
+        let listener = runtime.listen(SocketAddr::new(ip(number), 7000)).await.expect("the address is this machine's");
+        coordinator.accept_peers(listener);
+        let (present, strategy) = (coordinator.clone(), site.shape.strategy());
+        coordinator.deliver_hints(move |table| (table == TABLE).then(|| present.replication(&strategy)));
+        let (applied, schema) = (Cell::new(FIRST), RefCell::new(schema));
+        let member = Rc::new(Member { number, runtime, coordinator, site, applied, schema });
+        let of = Rc::downgrade(&member);
+        let catch_up: CatchUp = Box::new(move |_, epoch| {
+            let member = of.upgrade();
+            Box::pin(async move {
+                let member = member.expect("a node outlives its requests");
+                while member.site.is_stuck[usize::from(member.number)].get() {
+                    member.runtime.sleep(PAUSE).await;
+                }
+                member.apply_to(epoch.0);
+                Epoch(member.applied.get())
+            })
+        });
+        member.coordinator.begin_fence(Epoch(FIRST), &member.schema.borrow(), catch_up);
+        member
+    }
+
+    /// Does the test's jobs.
+    async fn serve(self: Rc<Self>) {
+        loop {
+            let job = self.site.jobs[usize::from(self.number)].borrow_mut().pop_front();
+            match job {
+                Some(job) => job(Rc::clone(&self)).await,
+                None => self.runtime.sleep(PAUSE).await,
+            }
+        }
+    }
+
+    /// Applies what the group has agreed on, up to an epoch.
+    pub fn apply_to(&self, epoch: u64) {
+        let changes = self.site.changes.borrow().clone();
+        for (at, change) in (FIRST + 1..).zip(changes) {
+            if at > self.applied.get() && at <= epoch {
+                self.apply(Epoch(at), change);
+                self.applied.set(at);
+                self.coordinator.fence().reached(Epoch(at));
+            }
+        }
+    }
+
+    fn apply(&self, epoch: Epoch, change: Change) {
+        let (coordinator, storage) = (&self.coordinator, self.coordinator.storage());
+        match change {
+            Change::Ring(nodes) => coordinator.install_ring(ring(self.site.shape, epoch.0, nodes, self.number)),
+            Change::Truncate => {
+                coordinator.fence().truncating(epoch, TABLE);
+                let position = storage.begin_truncation(TABLE);
+                storage.truncation_is_durable(TABLE, position);
+            }
+            Change::Drop | Change::Create => {
+                let after = schema(self.site.shape, matches!(change, Change::Create));
+                storage.update_schema(&with_state_table(&after));
+                coordinator.fence().schema_changed(epoch, &self.schema.borrow(), &after);
+                self.schema.replace(after);
+            }
+            Change::Other => {}
+        }
+    }
+
+    /// Does something on another node, and waits for it.
+    pub async fn on<T: 'static, Fut: Future<Output = T> + 'static>(
+        &self,
+        node: u8,
+        work: impl FnOnce(Rc<Member>) -> Fut + 'static,
+    ) -> T {
+        let outcome: Rc<RefCell<Option<T>>> = Rc::default();
+        let told = Rc::clone(&outcome);
+        let job: Job = Box::new(move |member| {
+            Box::pin(async move {
+                let done = work(member).await;
+                *told.borrow_mut() = Some(done);
+            })
+        });
+        self.site.jobs[usize::from(node)].borrow_mut().push_back(job);
+        loop {
+            if let Some(outcome) = outcome.borrow_mut().take() {
+                return outcome;
+            }
+            self.runtime.sleep(PAUSE).await;
+        }
+    }
+
+    /// Waits until this node reaches another.
+    pub async fn until_up(&self, node: u8) {
+        while !self.coordinator.is_up(host_id(node)) {
+            self.runtime.sleep(PAUSE).await;
+        }
+    }
+
+    pub fn replication(&self) -> Rc<Replication> {
+        self.coordinator.replication(&self.site.shape.strategy())
+    }
+
+    /// A row of a partition, planned now.
+    pub fn planned(&self, key: &[u8]) -> PlannedMutation {
+        let mut mutation = Vec::new();
+        let mut encoder = MutationEncoder::begin(&mut mutation, TABLE, token_of(key), key);
+        let mut row = encoder.row([&b"c"[..]]);
+        row.cell(ColumnId(2), 1, None, b"value");
+        encoder.finish();
+        self.planned_of(key, mutation)
+    }
+
+    /// A number to be added to a counter, planned now.
+    pub fn planned_delta(&self, key: &[u8], delta: i64) -> PlannedMutation {
+        let mut mutation = Vec::new();
+        let mut encoder = MutationEncoder::begin(&mut mutation, COUNTS, token_of(key), key);
+        let mut row = encoder.row([&b"c"[..]]);
+        row.cell(ColumnId(2), 1, None, &delta.to_be_bytes());
+        encoder.finish();
+        self.planned_of(key, mutation)
+    }
+
+    fn planned_of(&self, key: &[u8], mutation: Vec<u8>) -> PlannedMutation {
+        let (replication, token) = (self.replication(), token_of(key));
+        let moment = self.coordinator.fence().moment();
+        PlannedMutation { replication, token, shard: runtime::ShardId(0), mutation, moment }
+    }
+
+    /// Writes what was planned.
+    pub async fn write(&self, planned: Vec<PlannedMutation>, level: ConsistencyLevel) -> Result<(), Failure> {
+        self.coordinator.write_batch(planned, level).await
+    }
+
+    /// The rows of a partition.
+    pub async fn read(&self, key: &[u8], level: ConsistencyLevel) -> Result<usize, Failure> {
+        let replication = self.replication();
+        let plan = self.coordinator.plan(&replication, token_of(key), level);
+        let plan = plan.map_err(|Unavailable { alive, .. }| Failure::Timeout { received: alive })?;
+        let command = ReadCommand::partition(TABLE, token_of(key), key, 1_000);
+        let mut rows = Rows::default();
+        let done = self.coordinator.read(&plan, &table(), command, LIMITS, &mut rows).await?;
+        assert_eq!(done, ReadDone::Complete);
+        Ok(rows.0)
+    }
+
+    /// The rows of a partition that this node itself has, replica or not.
+    pub fn own_rows(&self, key: &[u8]) -> usize {
+        let command = ReadCommand::partition(TABLE, token_of(key), key, 1_000);
+        let mut rows = Rows::default();
+        let _ = self.coordinator.storage().read(&command, &mut rows);
+        rows.0
+    }
+
+    /// The counter of a partition as this node itself has it.
+    pub fn own_count(&self, key: &[u8]) -> i64 {
+        let command = ReadCommand::partition(COUNTS, token_of(key), key, 1_000);
+        let mut counts = Counts::default();
+        let _ = self.coordinator.storage().read(&command, &mut counts);
+        counts.0
+    }
+
+    /// The nodes that have a partition's row.
+    pub async fn holders(&self, key: &'static [u8]) -> Vec<u8> {
+        let mut holders = Vec::new();
+        for node in 0..NODES {
+            let has_it = match node == self.number {
+                true => self.own_rows(key) > 0,
+                false => self.on(node, move |member| async move { member.own_rows(key) > 0 }).await,
+            };
+            holders.extend(has_it.then_some(node));
+        }
+        holders
+    }
+
+    /// The nodes that are to have a partition, by the ring that this node has.
+    pub fn replicas(&self, key: &[u8]) -> Vec<u8> {
+        let replication = self.replication();
+        let mut replicas: Vec<u8> = replication.replicas(token_of(key)).iter().map(|node| node.0 as u8).collect();
+        replicas.sort_unstable();
+        replicas
+    }
+}
+
+/// Counts the rows that a read gives.
+#[derive(Default)]
+struct Rows(usize);
+
+impl RowSink for Rows {
+    fn partition(&mut self, _token: Token, _key: &[u8], _static_row: Option<LiveRow<'_>>) -> Flow {
+        Flow::Continue
+    }
+
+    fn row(&mut self, _clustering: ClusteringRef<'_>, _row: LiveRow<'_>) -> Flow {
+        self.0 += 1;
+        Flow::Continue
+    }
+}
+
+/// Sums up the counters that a read gives.
+#[derive(Default)]
+struct Counts(i64);
+
+impl RowSink for Counts {
+    fn partition(&mut self, _token: Token, _key: &[u8], _static_row: Option<LiveRow<'_>>) -> Flow {
+        Flow::Continue
+    }
+
+    fn row(&mut self, _clustering: ClusteringRef<'_>, row: LiveRow<'_>) -> Flow {
+        for cell in row.cells() {
+            let bytes: [u8; 8] = cell.value.try_into().expect("a counter has eight bytes");
+            self.0 += i64::from_be_bytes(bytes);
+        }
+        Flow::Continue
+    }
+}
+
+/// Runs `work` on the first of three nodes, of which the first `nodes` are the ring.
+pub fn on_nodes<Fut>(replication_factor: u32, nodes: u8, work: impl FnOnce(Rc<Member>) -> Fut + 'static)
+where
+    Fut: Future<Output = ()> + 'static,
+{
+    on_shape(Shape::Simple(replication_factor), nodes, work);
+}
+
+/// The same with hints.
+pub fn on_nodes_with_hints<Fut>(replication_factor: u32, nodes: u8, work: impl FnOnce(Rc<Member>) -> Fut + 'static)
+where
+    Fut: Future<Output = ()> + 'static,
+{
+    run((Shape::Simple(replication_factor), true), nodes, work);
+}
+
+/// The same with another strategy.
+pub fn on_shape<Fut>(shape: Shape, nodes: u8, work: impl FnOnce(Rc<Member>) -> Fut + 'static)
+where
+    Fut: Future<Output = ()> + 'static,
+{
+    run((shape, false), nodes, work);
+}
+
+fn run<Fut>((shape, keeps_hints): (Shape, bool), nodes: u8, work: impl FnOnce(Rc<Member>) -> Fut + 'static)
+where
+    Fut: Future<Output = ()> + 'static,
+{
+    let mut world = World::new(WorldOptions::new(3));
+    let hosts = [0, 1, 2].map(|node| world.add_host(&[ip(node)]));
+    let site = Rc::new(Site {
+        shape,
+        changes: RefCell::default(),
+        jobs: Default::default(),
+        links: RefCell::default(),
+        is_stuck: Default::default(),
+        keeps_hints,
+    });
+    for node in 1..NODES {
+        let site = Rc::clone(&site);
+        let main = move |runtime: Runtime| async move { Member::start(runtime, node, nodes, site).await.serve().await };
+        world.start(hosts[usize::from(node)], false, vec![main]);
+    }
+    let of_work = Rc::clone(&site);
+    let main = move |runtime: Runtime| async move { work(Member::start(runtime, 0, nodes, of_work).await).await };
+    let working = world.start(hosts[0], false, vec![main]);
+    let step = |world: &mut World<'_>| {
+        for (from, to, link) in site.links.take() {
+            world.set_link(hosts[usize::from(from)], hosts[usize::from(to)], link);
+        }
+        working.is_over()
+    };
+    world.run_until(step, AT_MOST);
+    assert!(working.is_over(), "the work ends");
+}
