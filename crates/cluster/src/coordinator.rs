@@ -16,10 +16,10 @@ use std::rc::Rc;
 use internode::{Incoming, LocalNode, PeerSocket, Peers};
 use mutation::CounterId;
 use runtime::{Mesh, MeshSeat, Runtime, ShardId, TaskHandle};
-use schema::{Schema, TableId};
-use topology::{ConsistencyLevel, Epoch, HostId, ReplicationStrategy, Ring, Sharder, Token};
+use schema::TableId;
+use topology::{ConsistencyLevel, HostId, ReplicationStrategy, Ring, Sharder, Token};
 
-use crate::fence::{CatchUp, Fence};
+use crate::fence::Fence;
 use crate::hints::Delivery;
 use crate::paxos::Rounds;
 use crate::plan::{self, Placement};
@@ -36,7 +36,7 @@ pub use crate::replica::{
     PageLimits, PageWriter, ReadRequest, ReplicaError, ReplicaReply, ReplicaRequest, ReplicaShard, Unsynced,
     rebuild_row,
 };
-pub use crate::write::PlannedMutation;
+pub use crate::write::{PlannedMutation, are_local};
 pub use storage::reader::{Page, ReadDone, row_position};
 
 /// One shard's coordinator. Clones are the same coordinator.
@@ -111,7 +111,7 @@ impl Coordinator {
             internode,
         };
         let coordinator = Coordinator { inner: Rc::new(inner) };
-        coordinator.open_peers(peer_seat);
+        peers::open_peers(&coordinator, peer_seat);
         coordinator
     }
 
@@ -126,19 +126,6 @@ impl Coordinator {
         if self.inner.placement.install(ring) {
             self.fence().ring_changed(epoch);
         }
-    }
-
-    /// Compares epochs from now on. The shard begins with the schema of the state at `epoch`.
-    ///
-    /// # Panics
-    /// If it has begun.
-    pub fn begin_fence(&self, epoch: Epoch, schema: &Schema, catch_up: CatchUp) {
-        self.fence().begin(epoch, self.ring().epoch(), schema, catch_up);
-    }
-
-    /// All of the state of `epoch` was taken over from another node, with its ring.
-    pub fn replaced(&self, epoch: Epoch) {
-        self.fence().replaced(epoch, self.ring().epoch());
     }
 
     /// The epochs of the ring and of the tables, as this shard knows them.

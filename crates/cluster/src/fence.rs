@@ -109,7 +109,7 @@ impl Fence {
     ///
     /// # Panics
     /// If it has begun.
-    pub(crate) fn begin(&self, epoch: Epoch, ring: Epoch, schema: &Schema, catch_up: CatchUp) {
+    pub fn begin(&self, epoch: Epoch, ring: Epoch, schema: &Schema, catch_up: CatchUp) {
         // The ring of a node alone is of the first epoch, however short its log.
         let epoch = epoch.max(ring);
         assert!(self.catch_up.set(catch_up).is_ok(), "a fence begins once");
@@ -183,8 +183,8 @@ impl Fence {
         self.rise(epoch);
     }
 
-    /// A whole state was taken over, with the ring of the epoch `ring`: when each of its parts changed is not known.
-    pub(crate) fn replaced(&self, epoch: Epoch, ring: Epoch) {
+    /// A whole state was taken over from another node, with the ring of the epoch `ring`: when each of its parts changed is not known.
+    pub fn replaced(&self, epoch: Epoch, ring: Epoch) {
         if !self.is_closed() {
             return;
         }

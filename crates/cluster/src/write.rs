@@ -12,10 +12,9 @@ mod rounds;
 mod tally;
 mod writes;
 
-pub use planned::PlannedMutation;
+pub use planned::{PlannedMutation, are_local};
 
 pub(crate) use kept::Keeper;
 pub(crate) use place::Place;
-pub(crate) use planned::are_local;
 pub(crate) use tally::Answer;
 pub(crate) use writes::Writes;

@@ -234,7 +234,8 @@ impl Engine {
         engine.inner.handed_over.set(mesh).ok().expect("the seat is opened once");
         if let Some(epoch) = epoch {
             let catch_up = follow::catch_up(engine.control().clone());
-            engine.inner.coordinator.begin_fence(epoch, &engine.catalog().schema, catch_up);
+            let coordinator = &engine.inner.coordinator;
+            coordinator.fence().begin(epoch, coordinator.ring().epoch(), &engine.catalog().schema, catch_up);
         }
         if let Some(parts) = metadata {
             engine.start_group(parts, links);

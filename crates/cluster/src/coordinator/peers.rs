@@ -13,19 +13,6 @@ use crate::replica::{answer, register};
 use crate::write::Keeper;
 
 impl Coordinator {
-    /// Takes the seat on which greeted connections come to this shard.
-    pub(super) fn open_peers(&self, seat: MeshSeat<PeerSocket, ()>) {
-        let mut verbs = Verbs::new();
-        let (shards, keeper) = (Rc::clone(&self.inner.shards), Keeper::new(Rc::clone(&self.inner.writes)));
-        register(&mut verbs, move |caller, request| {
-            let (keeper, planned) = (keeper.clone(), Epoch(caller.epoch));
-            let keep = move |name, mutations| async move { keeper.keep_copy(name, mutations, planned).await };
-            answer(Rc::clone(&shards), caller, request, keep)
-        });
-        let mesh = self.inner.incoming.open(&self.inner.shards.runtime, seat, verbs);
-        self.inner.peer_sockets.set(mesh).ok().expect("the seat is opened once");
-    }
-
     /// Accepts connections of the ring's other nodes. On shard 0, when every shard has its coordinator.
     ///
     /// # Panics
@@ -61,4 +48,17 @@ impl Coordinator {
     pub async fn end_peers(&self, patience: Duration) {
         self.inner.incoming.end(patience).await;
     }
+}
+
+/// Takes the seat on which greeted connections come to this shard.
+pub(super) fn open_peers(coordinator: &Coordinator, seat: MeshSeat<PeerSocket, ()>) {
+    let mut verbs = Verbs::new();
+    let (shards, keeper) = (Rc::clone(&coordinator.inner.shards), Keeper::new(Rc::clone(&coordinator.inner.writes)));
+    register(&mut verbs, move |caller, request| {
+        let (keeper, planned) = (keeper.clone(), Epoch(caller.epoch));
+        let keep = move |name, mutations| async move { keeper.keep_copy(name, mutations, planned).await };
+        answer(Rc::clone(&shards), caller, request, keep)
+    });
+    let mesh = coordinator.inner.incoming.open(&coordinator.inner.shards.runtime, seat, verbs);
+    coordinator.inner.peer_sockets.set(mesh).ok().expect("the seat is opened once");
 }

@@ -16,7 +16,7 @@ use crate::outcome::Failure;
 use crate::paxos::Attempt;
 use crate::plan::{Nodes, PlanPlace, ReplicaPlan, Replication};
 use crate::replica::{PageLimits, ReplicaError, Shards};
-use crate::write::{PlannedMutation, are_local};
+use crate::write::PlannedMutation;
 
 /// The longest that a read waits for this node to apply a change.
 const CATCH_UP_TIME: Duration = Duration::from_secs(2);
@@ -43,11 +43,6 @@ impl Coordinator {
     /// replica of all, its shards are all waited for, and the first refusal is reported.
     pub async fn write_batch(&self, planned: Vec<PlannedMutation>, level: ConsistencyLevel) -> Result<(), Failure> {
         self.inner.writes.write_batch(planned, level).await
-    }
-
-    /// True if this node is the only replica of all mutations, and enough for `level`: nothing is sent to another.
-    pub fn is_local(&self, planned: &[PlannedMutation], level: ConsistencyLevel) -> bool {
-        are_local(planned, level)
     }
 
     /// Writes a logged batch. An error but [`Failure::BatchLog`] and [`Failure::Refused`] leaves a batch that will be
@@ -127,7 +122,7 @@ impl Coordinator {
         let planned = read_planned_at(&self.inner.shards, table.id, plan.epoch()).await?;
         let limits = PageLimits { planned, ..limits };
         let read = self.inner.reads.read(plan, table, command, limits, sink).await;
-        self.judge_read(planned, plan.nodes, read).await
+        judge_read(&self.inner.shards, planned, plan.nodes, read).await
     }
 
     /// Scans partitions in the order of tokens. `limits` says how much the sink is going to take, in all.
@@ -145,37 +140,7 @@ impl Coordinator {
         let planned = read_planned_at(&self.inner.shards, table.id, replication.epoch()).await?;
         let limits = PageLimits { planned, ..limits };
         let scanned = self.inner.reads.scan(replication, level, table, command, limits, sink).await;
-        self.judge_read(planned, replication.nodes(), scanned).await
-    }
-
-    /// The end of a read whose plan rests on an epoch. Where a replica was Stale, or the ring has changed meanwhile, no answer to it counts.
-    async fn judge_read(
-        &self,
-        planned: Epoch,
-        nodes: &Rc<Nodes>,
-        read: Result<ReadDone, Failure>,
-    ) -> Result<ReadDone, Failure> {
-        let fence = self.fence();
-        let (node, epoch) = match &read {
-            Ok(_) if fence.is_placed_otherwise(planned) => return Err(Failure::Outdated),
-            Err(Failure::Refused(ReplicaError::Stale { epoch, shard })) => (nodes.host_at(*shard), *epoch),
-            Err(Failure::Failed { refusals, .. }) => {
-                let stale = refusals.iter().find_map(|refusal| match refusal.error {
-                    ReplicaError::Stale { epoch, shard } => Some((nodes.host_at(shard), epoch)),
-                    _ => None,
-                });
-                match stale {
-                    Some(stale) => stale,
-                    None => return read,
-                }
-            }
-            _ => return read,
-        };
-        let caught_up = self.inner.shards.runtime.timeout(CATCH_UP_TIME, fence.catch_up_after(node, epoch)).await;
-        match caught_up {
-            Ok(true) => Err(Failure::Outdated),
-            Ok(false) | Err(Elapsed) => Err(Failure::Timeout { received: 0 }),
-        }
+        judge_read(&self.inner.shards, planned, replication.nodes(), scanned).await
     }
 
     /// True if no attempt at a partition of this shard goes on beyond the present call.
@@ -226,6 +191,36 @@ async fn read_planned_at(shards: &Shards, table: TableId, ring: Epoch) -> Result
     }
     match shards.runtime.timeout(CATCH_UP_TIME, fence.catch_up(None, planned)).await {
         Ok(true) => Ok(planned),
+        Ok(false) | Err(Elapsed) => Err(Failure::Timeout { received: 0 }),
+    }
+}
+
+/// The end of a read whose plan rests on an epoch. Where a replica was Stale, or the ring has changed meanwhile, no answer to it counts.
+async fn judge_read(
+    shards: &Shards,
+    planned: Epoch,
+    nodes: &Rc<Nodes>,
+    read: Result<ReadDone, Failure>,
+) -> Result<ReadDone, Failure> {
+    let fence = &shards.fence;
+    let (node, epoch) = match &read {
+        Ok(_) if fence.is_placed_otherwise(planned) => return Err(Failure::Outdated),
+        Err(Failure::Refused(ReplicaError::Stale { epoch, shard })) => (nodes.host_at(*shard), *epoch),
+        Err(Failure::Failed { refusals, .. }) => {
+            let stale = refusals.iter().find_map(|refusal| match refusal.error {
+                ReplicaError::Stale { epoch, shard } => Some((nodes.host_at(shard), epoch)),
+                _ => None,
+            });
+            match stale {
+                Some(stale) => stale,
+                None => return read,
+            }
+        }
+        _ => return read,
+    };
+    let caught_up = shards.runtime.timeout(CATCH_UP_TIME, fence.catch_up_after(node, epoch)).await;
+    match caught_up {
+        Ok(true) => Err(Failure::Outdated),
         Ok(false) | Err(Elapsed) => Err(Failure::Timeout { received: 0 }),
     }
 }

@@ -21,10 +21,10 @@ fn keyspace(replication_factor: u32) -> SchemaChange {
 fn table(id: TableId, columns: u16) -> SchemaChange {
     let key = Column::new(ColumnKind::PartitionKey, ColumnId(0), "k", cql_types::CqlType::Blob);
     let others = (1..=columns).map(|number| {
-        Column::new(ColumnKind::Regular, ColumnId(number), &format!("v{number}"), cql_types::CqlType::Blob)
+        Column::new(ColumnKind::Regular, ColumnId(number), format!("v{number}"), cql_types::CqlType::Blob)
     });
     let columns = std::iter::once(key).chain(others).collect();
-    SchemaChange::PutTable(Box::new(Table::new(id, "ks", &format!("t{}", id.0[0]), columns, TableOptions::default())))
+    SchemaChange::PutTable(Box::new(Table::new(id, "ks", format!("t{}", id.0[0]), columns, TableOptions::default())))
 }
 
 fn drop_table(id: TableId) -> SchemaChange {

@@ -216,11 +216,11 @@ impl Writes {
         // What was truncated while they were copied is not wanted any more, and is planned of now: so it is asked in one call.
         wanted.retain(|planned| storage.is_batch_wanted(id, &planned.mutation));
         wanted.iter_mut().for_each(|planned| planned.plan_again(&self.placement, &self.shards.fence));
-        if !wanted.is_empty() {
-            if let Err(error) = self.deliver(&wanted, Needs::Fixed(Required::Total(1)), hinting).await {
-                tracing::info!(%error, "logged batch not delivered; retrying");
-                return false;
-            }
+        if !wanted.is_empty()
+            && let Err(error) = self.deliver(&wanted, Needs::Fixed(Required::Total(1)), hinting).await
+        {
+            tracing::info!(%error, "logged batch not delivered; retrying");
+            return false;
         }
         storage.finish_batch(id);
         true

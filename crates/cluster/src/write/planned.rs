@@ -62,8 +62,8 @@ impl PlannedMutation {
     }
 }
 
-/// True if this node is the only replica of all, and enough for `level`.
-pub(crate) fn are_local(planned: &[PlannedMutation], level: ConsistencyLevel) -> bool {
+/// True if this node is the only replica of all mutations, and enough for `level`: nothing is sent to another.
+pub fn are_local(planned: &[PlannedMutation], level: ConsistencyLevel) -> bool {
     planned.iter().all(|planned| planned.is_local(planned.replication.required(level)))
 }
 

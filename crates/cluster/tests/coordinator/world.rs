@@ -215,7 +215,7 @@ impl Member {
                 Epoch(member.applied.get())
             })
         });
-        member.coordinator.begin_fence(Epoch(FIRST), &member.schema.borrow(), catch_up);
+        member.coordinator.fence().begin(Epoch(FIRST), Epoch(FIRST), &member.schema.borrow(), catch_up);
         member
     }
 

@@ -34,7 +34,8 @@ impl Engine {
             }
             ControlRequest::Reached { epoch, is_replaced } => {
                 if is_replaced {
-                    self.inner.coordinator.replaced(epoch);
+                    let coordinator = &self.inner.coordinator;
+                    coordinator.fence().replaced(epoch, coordinator.ring().epoch());
                 }
                 self.inner.coordinator.fence().reached(epoch);
                 responder.reply(ControlReply::Done);

@@ -3,7 +3,7 @@
 
 use std::rc::Rc;
 
-use cluster::coordinator::{Failure, PlannedMutation, ReplicaError};
+use cluster::coordinator::{Failure, PlannedMutation, ReplicaError, are_local};
 use cql_protocol::response::insert_tracing_id;
 use cql_protocol::{Flags, FrameHeader};
 use mutation::ReadCommand;
@@ -91,7 +91,7 @@ impl Engine {
         let mut shards: Vec<ShardId> = planned.iter().map(|planned| planned.shard).collect();
         shards.sort_unstable();
         shards.dedup();
-        let is_here = shards == [coordinator.shard()] && coordinator.is_local(&planned, level);
+        let is_here = shards == [coordinator.shard()] && are_local(&planned, level);
         if is_here {
             trace.step(format!("Writing {} mutations on this shard", planned.len()));
             let mutations: Vec<&[u8]> = planned.iter().map(|planned| planned.mutation.as_slice()).collect();
