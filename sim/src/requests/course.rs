@@ -36,8 +36,8 @@ const SINCE_HEALED_MIN: usize = 20;
 const AWAY_AFTER_MILLIS: u64 = 600;
 /// From one try to the next.
 pub(super) const AGAIN: Duration = Duration::from_millis(500);
-/// In the errors of file systems that a plan broke: without room, and of a medium.
-const BROKEN_DISK: [&str; 2] = ["No space left on device", "Input/output error"];
+/// In the sentences of nodes whose disk a plan broke: without room, of a medium, and at an orderly end, which cannot sync the last group.
+const BROKEN_DISK: [&str; 3] = ["No space left on device", "Input/output error", "final commit log sync failed"];
 
 /// A run under way.
 pub(super) struct Course<'a> {
