@@ -16,6 +16,9 @@ const FOR_RINGS: [&str; 1] = ["-Dcassandra.consistent.rangemovement=false"];
 /// Where the scripts of rings lie, in folders named after their topologies.
 const SCRIPTS: &str = "tests/oracle-ring";
 
+/// How often a ring is started.
+const STARTS_MAX: usize = 3;
+
 /// A node's datacenter, rack and token.
 type Place = [String; 3];
 
@@ -35,8 +38,20 @@ struct Ports<'a> {
 }
 
 impl CassandraRing {
-    /// Starts the three servers of a topology and waits until they take connections.
+    /// Starts the three servers of a topology and waits until they take connections. A server that finds no other at once gives up, as one does on
+    /// a busy machine: then all are started again.
     pub fn start(topology: &str, free_port: fn() -> Result<u16, String>) -> Result<CassandraRing, String> {
+        let mut failure = String::new();
+        for _ in 0..STARTS_MAX {
+            match CassandraRing::start_once(topology, free_port) {
+                Ok(ring) => return Ok(ring),
+                Err(message) => failure = message,
+            }
+        }
+        Err(failure)
+    }
+
+    fn start_once(topology: &str, free_port: fn() -> Result<u16, String>) -> Result<CassandraRing, String> {
         let (places, settings) = (places(topology)?, settings()?);
         let (native, storage) = (free_port()?, free_port()?);
         // Addresses that no other run on this machine has.
