@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, IgnoredAny};
 
 /// A node that takes longer is not ready, or paused.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(5);
@@ -32,6 +32,25 @@ pub(crate) struct View {
 struct Identity {
     key: IpAddr,
     value: String,
+}
+
+/// The metadata group as one node sees it.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Group {
+    voters: Vec<IgnoredAny>,
+    is_changing: bool,
+}
+
+impl Group {
+    /// True if it has all voters of a ring of so many nodes: with fewer, the end of one node may take its majority.
+    pub(crate) fn is_settled(&self, nodes: usize) -> bool {
+        let voters = match nodes {
+            0..=2 => 1,
+            3..=4 => 3,
+            _ => 5,
+        };
+        self.voters.len() >= voters && !self.is_changing
+    }
 }
 
 /// A refusal.
@@ -76,6 +95,11 @@ impl Api {
     /// The version of the schema that it has applied.
     pub(crate) fn schema_version(&self, node: SocketAddr) -> Result<String, String> {
         self.get(node, "/storage_service/schema_version")
+    }
+
+    /// The metadata group.
+    pub(crate) fn group(&self, node: SocketAddr) -> Result<Group, String> {
+        self.get(node, "/helenus/metadata_group")
     }
 
     /// The nodes that it knows.

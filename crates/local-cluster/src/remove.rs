@@ -3,6 +3,7 @@
 //! The description is changed last: where the command is interrupted, the next one finds the node gone from the ring, and changes the description alone.
 
 use std::net::IpAddr;
+use std::time::{Duration, Instant};
 
 use crate::api::Api;
 use crate::arguments::RemoveArguments;
@@ -10,8 +11,13 @@ use crate::commands::{END_TIME_MAX, check};
 use crate::error::LocalClusterError;
 use crate::folder::Folder;
 use crate::layout::Layout;
-use crate::process::Process;
+use crate::process::{PAUSE, Process};
 use crate::start::paused;
+
+/// The longest until the others notice that a node's process has ended, and have another leader if it was theirs.
+const NOTICE_TIME_MAX: Duration = Duration::from_secs(15);
+/// In the refusals of a node until then.
+const NOT_NOTICED: [&str; 2] = ["is alive and owns this ID", "metadata group does not answer"];
 
 /// Removes a node from the ring.
 pub(crate) fn remove(folder: &Folder, arguments: &RemoveArguments) -> Result<String, LocalClusterError> {
@@ -56,5 +62,14 @@ fn remove_by_another(folder: &Folder, layout: &Layout, number: u8, force: bool) 
     // None: an earlier command was interrupted when it was gone.
     let Some(host_id) = host_id else { return Ok(()) };
     let path = format!("/storage_service/remove_node?host_id={host_id}&force={force}");
-    api.leave(node, &path).map_err(|reason| LocalClusterError::Stays { number, reason })
+    let deadline = Instant::now() + NOTICE_TIME_MAX;
+    loop {
+        match api.leave(node, &path) {
+            Ok(()) => return Ok(()),
+            Err(reason) if NOT_NOTICED.iter().any(|words| reason.contains(words)) && Instant::now() < deadline => {
+                std::thread::sleep(PAUSE);
+            }
+            Err(reason) => return Err(LocalClusterError::Stays { number, reason }),
+        }
+    }
 }

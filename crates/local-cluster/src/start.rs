@@ -161,7 +161,7 @@ fn not_whole(
     }
     let addresses: BTreeSet<IpAddr> = running.iter().map(|number| IpAddr::V4(layout.address(*number))).collect();
     let mut schema: Option<(u8, String)> = None;
-    for number in running {
+    for &number in &running {
         let node = layout.api(number);
         let (mode, view, version) = match (api.mode(node), api.view(node), api.schema_version(node)) {
             (Ok(mode), Ok(view), Ok(version)) => (mode, view, version),
@@ -178,6 +178,11 @@ fn not_whole(
                 return Ok(Some((number, format!("its schema is not that of node {other}"))));
             }
             _ => schema = Some((number, version)),
+        }
+        match api.group(node) {
+            Ok(group) if group.is_settled(running.len()) => {}
+            Ok(_) => return Ok(Some((number, "its metadata group has not all of its voters yet".to_owned()))),
+            Err(reason) => return Ok(Some((number, reason))),
         }
     }
     Ok(None)
