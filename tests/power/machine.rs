@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use fuser::{BackgroundSession, Config, MountOption, Session};
@@ -16,6 +17,8 @@ const SMALL_DISK_BYTES: u64 = 96 << 20;
 /// How long the kernel may take to let go of a device after the last process did.
 const UNMOUNT_TIME_MAX: Duration = Duration::from_secs(20);
 const FOLDER_PREFIX: &str = "helenus-power-";
+/// Machines that this process has made: each has its own folder.
+static MACHINES: AtomicU64 = AtomicU64::new(0);
 
 /// A machine that can lose its power.
 pub struct Machine {
@@ -43,7 +46,8 @@ impl Machine {
     fn of_bytes(bytes: u64) -> Machine {
         require();
         clear_leftovers();
-        let folder = std::env::temp_dir().join(format!("{FOLDER_PREFIX}{}", std::process::id()));
+        let number = MACHINES.fetch_add(1, Ordering::Relaxed);
+        let folder = std::env::temp_dir().join(format!("{FOLDER_PREFIX}{}-{number}", std::process::id()));
         for name in ["disk", "data"] {
             std::fs::create_dir_all(folder.join(name)).expect("the temporary folder can be written");
         }
@@ -198,6 +202,6 @@ fn clear_leftovers() {
 
 /// Whether the process whose id begins `text` runs.
 fn is_alive(text: &str) -> bool {
-    let id = text.split('/').next().unwrap_or_default();
+    let id = text.split(['/', '-']).next().unwrap_or_default();
     Path::new("/proc").join(id).exists()
 }
