@@ -16,7 +16,7 @@ use std::rc::Rc;
 use planted::{Bug, Planted};
 use runtime::sync::Semaphore;
 use schema::{Keyspace, Schema, TableId};
-use topology::{Epoch, HostId};
+use topology::{Epoch, HostId, ReplicationStrategy};
 
 pub(crate) use gate::{Gate, NotPassed};
 
@@ -53,6 +53,15 @@ struct Known {
     numbers: Numbers,
     /// Its keyspace, by whose strategy its rows are placed.
     keyspace: Rc<Keyspace>,
+}
+
+/// The ring and the strategy by which a plan places the rows of a table.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Placed<'p> {
+    /// The ring's epoch.
+    pub(crate) ring: Epoch,
+    /// The strategy of the table's keyspace.
+    pub(crate) strategy: &'p ReplicationStrategy,
 }
 
 /// The state of a plan beside the present ring and tables.
@@ -183,14 +192,13 @@ impl Fence {
         self.rise(epoch);
     }
 
-    /// A whole state was taken over from another node, with the ring of the epoch `ring`: when each of its parts changed is not known.
+    /// A whole state was taken over from another node, with the ring of the epoch `ring`: when each of its parts changed is not known. Its truncations are, since
+    /// [`Fence::truncating`] names each table that has one which this node lacked: a number that was too high would drop derived writes of all the others.
     pub fn replaced(&self, epoch: Epoch, ring: Epoch) {
         if !self.is_closed() {
             return;
         }
-        for known in self.tables.borrow_mut().values_mut() {
-            (known.numbers.changed, known.numbers.truncated) = (epoch, epoch);
-        }
+        self.tables.borrow_mut().values_mut().for_each(|known| known.numbers.changed = epoch);
         self.ring.set(ring);
         self.rise(epoch);
     }
@@ -220,13 +228,14 @@ impl Fence {
         self.latest.get() <= moment
     }
 
-    /// Judges a plan for a table, which was made at `moment` by the ring of epoch `ring`. `is_derived`: it is of a write that was made of what the table held.
-    pub(crate) fn judge(&self, table: TableId, moment: Epoch, ring: Epoch, is_derived: bool) -> Plan {
+    /// Judges a plan for a table, which knew all changes up to `moment`. `is_derived`: it is of a write that was made of what the table held.
+    pub(crate) fn judge(&self, table: TableId, moment: Epoch, placed: Placed<'_>, is_derived: bool) -> Plan {
         if !self.is_closed() {
             return Plan::Stands(NO_EPOCH);
         }
-        let Some(numbers) = self.tables.borrow().get(&table).map(|known| known.numbers) else { return Plan::Gone };
-        let Numbers { made, changed, truncated } = numbers;
+        let tables = self.tables.borrow();
+        let Some(known) = tables.get(&table) else { return Plan::Gone };
+        let Numbers { made, changed, truncated } = known.numbers;
         let number = changed.max(self.ring.get());
         if made > moment {
             return Plan::Gone;
@@ -234,10 +243,17 @@ impl Fence {
         if is_derived && truncated > moment {
             return Plan::Truncated;
         }
-        if changed > moment || self.ring.get() > ring {
+        // A statement may be planned some time before its moment, by the strategy of then.
+        let is_placed_so = self.ring.get() <= placed.ring && known.keyspace.strategy() == placed.strategy;
+        if changed > moment || !is_placed_so {
             return Plan::Outdated(number);
         }
         Plan::Stands(number.max(self.floor.get()))
+    }
+
+    /// True if a table was truncated after a moment.
+    pub(crate) fn is_truncated_since(&self, table: TableId, moment: Epoch) -> bool {
+        self.tables.borrow().get(&table).is_some_and(|known| known.numbers.truncated > moment)
     }
 
     /// The keyspace of a table, as it is placed now; `None` also where nothing is compared.

@@ -40,6 +40,12 @@ pub enum CountError {
     /// Too many wait to change the same partition's counters.
     #[error("too many counter writes wait for one partition")]
     Queue,
+    /// The caller's plan holds no more.
+    #[error("the counter write is of an older state of the cluster")]
+    Overtaken {
+        /// True if some of the deltas are counted.
+        is_begun: bool,
+    },
 }
 
 impl From<DecodeError> for CountError {
@@ -79,8 +85,13 @@ impl Shard {
     }
 
     /// Applies mutations with deltas, waiting for what it takes. What is of up to 128 rows is one record of the log. Gives the states, for
-    /// other replicas.
-    pub async fn count(&self, id: CounterId, deltas: &[Vec<u8>]) -> Result<(Ack, Vec<Vec<u8>>), CountError> {
+    /// other replicas. `holds` is asked in each call that applies; where it does not, nothing more is counted.
+    pub async fn count(
+        &self,
+        id: CounterId,
+        deltas: &[Vec<u8>],
+        holds: &dyn Fn() -> bool,
+    ) -> Result<(Ack, Vec<Vec<u8>>), CountError> {
         let mut mutations = Vec::with_capacity(deltas.len());
         for delta in deltas {
             mutations.push(MutationRef::decode(delta)?);
@@ -89,7 +100,7 @@ impl Shard {
         let _locks = self.lock_partitions(&mutations).await?;
         let (mut ack, mut states) = (Ack::Now, Vec::new());
         for pieces in rounds(&mutations) {
-            match self.count_pieces(id, &pieces, &mut states).await? {
+            match self.count_pieces(id, &pieces, holds, &mut states).await? {
                 Ack::Now => {}
                 later => ack = later,
             }
@@ -117,6 +128,7 @@ impl Shard {
         &self,
         id: CounterId,
         pieces: &[Piece<'_>],
+        holds: &dyn Fn() -> bool,
         states: &mut Vec<Vec<u8>>,
     ) -> Result<Ack, CountError> {
         let mut admission = self.write_admission();
@@ -133,6 +145,9 @@ impl Shard {
                     stdx::sometimes!("counter read from files");
                     current.read_through(piece).await?;
                 }
+            }
+            if !holds() {
+                return Err(CountError::Overtaken { is_begun: !states.is_empty() });
             }
             // Truncated meanwhile: what was read is not there any more.
             if self.contents(pieces)? != contents {

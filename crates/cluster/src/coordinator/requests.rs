@@ -119,7 +119,7 @@ impl Coordinator {
         limits: PageLimits,
         sink: &mut impl RowSink,
     ) -> Result<ReadDone, Failure> {
-        let planned = read_planned_at(&self.inner.shards, table.id, plan.epoch()).await?;
+        let planned = read_planned_at(&self.inner.shards, table.id, plan.replication).await?;
         let limits = PageLimits { planned, ..limits };
         let read = self.inner.reads.read(plan, table, command, limits, sink).await;
         judge_read(&self.inner.shards, planned, plan.nodes, read).await
@@ -137,7 +137,7 @@ impl Coordinator {
         limits: PageLimits,
         sink: &mut impl RowSink,
     ) -> Result<ReadDone, Failure> {
-        let planned = read_planned_at(&self.inner.shards, table.id, replication.epoch()).await?;
+        let planned = read_planned_at(&self.inner.shards, table.id, replication).await?;
         let limits = PageLimits { planned, ..limits };
         let scanned = self.inner.reads.scan(replication, level, table, command, limits, sink).await;
         judge_read(&self.inner.shards, planned, replication.nodes(), scanned).await
@@ -179,10 +179,10 @@ impl Coordinator {
     }
 }
 
-/// The epoch that a read's plan by a ring rests on, once this node has applied it.
-async fn read_planned_at(shards: &Shards, table: TableId, ring: Epoch) -> Result<Epoch, Failure> {
+/// The epoch that a read's plan by a replication rests on, once this node has applied it.
+async fn read_planned_at(shards: &Shards, table: TableId, replication: &Replication) -> Result<Epoch, Failure> {
     let fence = &shards.fence;
-    let planned = match fence.judge(table, fence.moment(), ring, false) {
+    let planned = match fence.judge(table, fence.moment(), replication.placed(), false) {
         Plan::Stands(epoch) => epoch,
         Plan::Outdated(_) | Plan::Truncated | Plan::Gone => return Err(Failure::Outdated),
     };

@@ -31,6 +31,11 @@ fn drop_table(id: TableId) -> SchemaChange {
     SchemaChange::DropTable { keyspace: "ks".into(), name: format!("t{}", id.0[0]), id }
 }
 
+/// A plan by the ring of an epoch, with one replica.
+fn placed(ring: u64) -> Placed<'static> {
+    Placed { ring: Epoch(ring), strategy: &ReplicationStrategy::Simple { replication_factor: 1 } }
+}
+
 struct World {
     fence: Fence,
     schema: Schema,
@@ -53,7 +58,7 @@ impl World {
     }
 
     fn judge(&self, table: TableId, moment: u64, ring: u64) -> Plan {
-        self.fence.judge(table, Epoch(moment), Epoch(ring), false)
+        self.fence.judge(table, Epoch(moment), placed(ring), false)
     }
 
     fn check(&self, epoch: u64, tables: &[TableId]) -> Result<(), u64> {
@@ -78,6 +83,7 @@ fn a_keyspace_that_is_placed_otherwise_is_a_change_of_its_tables() {
     let mut world = World::new();
     world.change(11, &[keyspace(2)]);
     assert_eq!(world.judge(ONE, 10, 10), Plan::Outdated(Epoch(11)));
+    assert_eq!(world.judge(ONE, 11, 10), Plan::Outdated(Epoch(11)), "planned before, whenever its moment was taken");
     let strategy = world.fence.keyspace_of(ONE).map(|keyspace| keyspace.strategy().clone());
     assert_eq!(strategy, Some(ReplicationStrategy::Simple { replication_factor: 2 }));
 }
@@ -99,8 +105,10 @@ fn what_was_made_of_truncated_rows_is_dropped_and_a_clients_write_is_planned_aga
     let world = World::new();
     world.fence.truncating(Epoch(11), ONE);
     assert_eq!(world.judge(ONE, 10, 10), Plan::Outdated(Epoch(11)));
-    assert_eq!(world.fence.judge(ONE, Epoch(10), Epoch(10), true), Plan::Truncated);
-    assert_eq!(world.fence.judge(OTHER, Epoch(10), Epoch(10), true), Plan::Stands(Epoch(10)));
+    assert_eq!(world.fence.judge(ONE, Epoch(10), placed(10), true), Plan::Truncated);
+    assert_eq!(world.fence.judge(OTHER, Epoch(10), placed(10), true), Plan::Stands(Epoch(10)));
+    let is_truncated = |table, moment| world.fence.is_truncated_since(table, Epoch(moment));
+    assert_eq!([is_truncated(ONE, 10), is_truncated(ONE, 11), is_truncated(OTHER, 10)], [true, false, false]);
     assert_eq!(world.check(10, &[ONE]), Err(11), "from its beginning on");
     assert!(!world.fence.has_applied(Epoch(11)), "what rests on it waits for its end");
 }
@@ -121,7 +129,8 @@ fn a_state_that_was_taken_over_may_have_changed_anything() {
     world.fence.replaced(Epoch(30), Epoch(30));
     world.fence.reached(Epoch(30));
     assert_eq!(world.judge(ONE, 29, 30), Plan::Outdated(Epoch(30)));
-    assert_eq!(world.fence.judge(ONE, Epoch(29), Epoch(30), true), Plan::Truncated);
+    let derived = world.fence.judge(ONE, Epoch(29), placed(30), true);
+    assert_eq!(derived, Plan::Outdated(Epoch(30)), "its truncations are known: nothing derived is dropped");
     assert_eq!(world.check(29, &[OTHER]), Err(30));
 }
 
@@ -147,7 +156,7 @@ fn an_open_fence_stops_nothing() {
     fence.truncating(Epoch(4), ONE);
     fence.ring_changed(Epoch(5));
     fence.reached(Epoch(5));
-    assert_eq!(fence.judge(ONE, NO_EPOCH, NO_EPOCH, true), Plan::Stands(NO_EPOCH));
+    assert_eq!(fence.judge(ONE, NO_EPOCH, placed(0), true), Plan::Stands(NO_EPOCH));
     assert_eq!(fence.check(NO_EPOCH, std::iter::once(ONE)), Ok(()));
     assert!(!fence.is_placed_otherwise(NO_EPOCH) && fence.has_applied(NO_EPOCH));
     assert_eq!(fence.moment(), NO_EPOCH);

@@ -223,7 +223,7 @@ impl Delivery {
         for mutation in hint.mutations {
             let Some((table, token, replication)) = self.belongs(&hint.start, &mutation) else { continue };
             // A plan of this moment stands, unless its table is gone.
-            let Plan::Stands(planned) = fence.judge(table, moment, nodes.ring().epoch(), false) else { continue };
+            let Plan::Stands(planned) = fence.judge(table, moment, replication.placed(), false) else { continue };
             match target.filter(|target| replication.replicas(token).contains(target)) {
                 Some(_) => {
                     ways.planned = ways.planned.max(planned);

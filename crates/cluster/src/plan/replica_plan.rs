@@ -55,6 +55,8 @@ pub enum PlanPlace {
 pub struct ReplicaPlan<'a> {
     /// The nodes of the ring that the plan was made by, which its indices mean.
     pub(crate) nodes: &'a Rc<Nodes>,
+    /// The replication that it was made by.
+    pub(crate) replication: &'a Replication,
     /// The token's replicas, alive or not.
     pub(crate) replicas: &'a [NodeIndex],
     /// Whose answers count, and how many are needed.
@@ -68,7 +70,7 @@ pub struct ReplicaPlan<'a> {
 impl ReplicaPlan<'_> {
     /// The epoch of the ring that it was made by.
     pub fn epoch(&self) -> Epoch {
-        self.nodes.ring().epoch()
+        self.replication.epoch()
     }
 
     /// True if this node's answer is enough for a read.
@@ -109,7 +111,7 @@ pub(crate) fn plan(
         ConsistencyLevel::Any => needs.total(),
         _ => check(replicas, nodes, needs, level)?,
     };
-    Ok(ReplicaPlan { nodes, replicas, needs, required, shard: ShardId(sharder.shard_of(token)) })
+    Ok(ReplicaPlan { nodes, replication, replicas, needs, required, shard: ShardId(sharder.shard_of(token)) })
 }
 
 /// Checks every range of the ring, for a scan over all of them.

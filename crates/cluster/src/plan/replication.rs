@@ -5,6 +5,7 @@ use std::rc::Rc;
 use topology::{ConsistencyLevel, Epoch, NodeIndex, ReplicaMap, ReplicationStrategy, Required, Ring, Token, required};
 
 use super::nodes::Nodes;
+use crate::fence::Placed;
 
 /// A strategy on one ring: the replicas of every token, and how many must answer at each level.
 #[derive(Debug)]
@@ -53,6 +54,11 @@ impl Replication {
     /// The epoch of its ring, and of every plan that is made of it.
     pub fn epoch(&self) -> Epoch {
         self.nodes.ring().epoch()
+    }
+
+    /// The ring and the strategy by which rows are placed.
+    pub(crate) fn placed(&self) -> Placed<'_> {
+        Placed { ring: self.epoch(), strategy: &self.strategy }
     }
 
     /// The strategy, which may be asked for on another ring.

@@ -4,12 +4,16 @@
 //! It is done row by row: where a range is deleted on one replica and rows in it live on
 //! another, those rows are deleted there one by one. What does not fit one mutation goes in several: a row that is left out would
 //! let the next read at a quorum take back what this one gave.
+//!
+//! Deletions and expired data that a digest leaves out are no difference: replicas purge them at different times, and a repair would bring them back.
 
-use mutation::{ClusteringRef, Deletion, MutationEncoder, RowBuilder, RowRef, merge_rows, shadow_row};
-use planted::{Bug, Planted};
-use schema::TableId;
+use mutation::{CellRef, ClusteringRef, Deletion, MutationEncoder, RowBuilder, RowRef, merge_rows, shadow_row};
+use planted::Bug;
+use schema::{Table, TableId};
 use storage::reader::Comparison;
 use topology::{NodeIndex, Token};
+
+use crate::replica::DigestRule;
 
 /// Bytes of repairs of one read that are written, as many as a page of results holds: memory is bounded. What is found beyond, which
 /// takes deleted rows without end, is left for the next read.
@@ -51,8 +55,8 @@ pub(super) struct Repair {
 }
 
 /// The parts of each partition that readers of one read lack.
-pub(super) struct Repairs {
-    table: TableId,
+pub(super) struct Repairs<'t> {
+    rule: DigestRule<'t>,
     /// The readers of the present merge, and which of them each lane is of.
     readers: Vec<NodeIndex>,
     lanes: Vec<usize>,
@@ -65,15 +69,14 @@ pub(super) struct Repairs {
     bytes: usize,
     /// The longest mutation that is taken.
     mutation_bytes_max: usize,
-    planted: Planted,
 }
 
-impl Repairs {
+impl<'t> Repairs<'t> {
     /// Nothing is found yet.
-    pub(super) fn new(table: TableId, mutation_bytes_max: usize, planted: Planted) -> Self {
+    pub(super) fn new(rule: DigestRule<'t>, mutation_bytes_max: usize) -> Self {
         let (readers, lanes, key, found) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let (token, is_found, bytes) = (Token::MIN, false, 0);
-        Repairs { table, readers, lanes, token, key, is_found, found, bytes, mutation_bytes_max, planted }
+        Repairs { rule, readers, lanes, token, key, is_found, found, bytes, mutation_bytes_max }
     }
 
     /// A merge begins; `lanes` has the node of each lane.
@@ -91,7 +94,8 @@ impl Repairs {
     }
 
     /// All that was found, in the read's order.
-    pub(super) fn into_found(self) -> Vec<Repair> {
+    pub(super) fn into_found(mut self) -> Vec<Repair> {
+        self.found.retain(|repair| repair.lacking().next().is_some());
         self.found
     }
 
@@ -105,7 +109,7 @@ impl Repairs {
             self.bytes += bytes;
             self.is_found = true;
             let lacking = self.readers.iter().map(|_| Lacking::default()).collect();
-            let (table, token, key, readers) = (self.table, self.token, self.key.clone(), self.readers.clone());
+            let (table, token, key, readers) = (self.rule.table.id, self.token, self.key.clone(), self.readers.clone());
             let mutation_bytes_max = self.mutation_bytes_max;
             self.found.push(Repair { table, token, key, readers, lacking, mutation_bytes_max });
         }
@@ -167,7 +171,12 @@ impl Repair {
     }
 }
 
-impl Comparison for Repairs {
+/// True if a partition of the table is one row.
+fn has_single_rows(table: &Table) -> bool {
+    table.clustering().is_empty()
+}
+
+impl Comparison for Repairs<'_> {
     fn readers(&self) -> usize {
         self.readers.len()
     }
@@ -184,7 +193,9 @@ impl Comparison for Repairs {
     }
 
     fn deletion(&mut self, reader: usize, has: Option<Deletion>, holds: Option<Deletion>) {
-        if has != holds
+        let holds = self.rule.left_of(holds);
+        if holds.is_some()
+            && has != holds
             && let Some(repair) = self.present()
         {
             repair.lacking[reader].deletion = holds;
@@ -198,11 +209,19 @@ impl Comparison for Repairs {
         (row, has): (&[u8], Option<Deletion>),
         (merged, holds): (&[u8], Option<Deletion>),
     ) {
+        if has_single_rows(self.rule.table)
+            && self.is_found
+            && let (Some(own), Some(held), Some(repair)) = (trusted(row).deletion(), holds, self.found.last_mut())
+            && own.max(held) == own
+        {
+            // A memtable keeps the partition's deletion with its row, and a file with the partition.
+            repair.lacking[reader].deletion = None;
+        }
         let (seen, right) = (shadowed(row, has), shadowed(merged, holds));
-        if is_same(&seen, &right) {
+        if is_same(&self.rule, &seen, &right) {
             return;
         }
-        let right = if self.planted.is(Bug::RepairWritesOwnRow) { trusted(&seen).bytes().to_vec() } else { right };
+        let right = if self.rule.planted.is(Bug::RepairWritesOwnRow) { trusted(&seen).bytes().to_vec() } else { right };
         let mut repaired = Vec::with_capacity(right.len() + 16);
         match holds.filter(|_| has != holds) {
             None => repaired = right,
@@ -244,17 +263,47 @@ fn trusted(row: &[u8]) -> RowRef<'_> {
 }
 
 /// True if two rows say the same, however they are laid down.
-fn is_same(a: &[u8], b: &[u8]) -> bool {
+fn is_same(rule: &DigestRule<'_>, a: &[u8], b: &[u8]) -> bool {
     let (a, b) = (trusted(a), trusted(b));
-    (a.liveness(), a.deletion()) == (b.liveness(), b.deletion()) && a.cells().eq(b.cells())
+    let whole = |row: RowRef<'_>| (rule.left_of_liveness(row.liveness()), rule.left_of(row.deletion()));
+    let keeps = |cell: &CellRef<'_>| rule.keeps(cell);
+    whole(a) == whole(b) && a.cells().filter(keeps).eq(b.cells().filter(keeps))
 }
 
 #[cfg(test)]
 mod tests {
-    use mutation::{CellRef, MutationRef};
-    use schema::ColumnId;
+    use mutation::MutationRef;
+    use planted::Planted;
+    use schema::{Column, ColumnId, ColumnKind, TableId, TableOptions};
 
     use super::*;
+
+    const NOW: u32 = 2_000_000;
+    /// Made long ago, and now.
+    const PURGEABLE: Deletion = Deletion { timestamp: 5, local_deletion_time: 1 };
+    const FRESH: Deletion = Deletion { timestamp: 5, local_deletion_time: NOW };
+
+    fn table(has_clustering: bool) -> Table {
+        let column = |kind, id, name: &str| Column::new(kind, ColumnId(id), name, cql_types::CqlType::Int);
+        let mut columns = vec![column(ColumnKind::PartitionKey, 0, "k")];
+        if has_clustering {
+            columns.push(column(ColumnKind::Clustering, 1, "c"));
+        }
+        columns.push(column(ColumnKind::Regular, 2, "v"));
+        Table::new(TableId([1; 16]), "ks", "t", columns, TableOptions::default())
+    }
+
+    fn rule(table: &Table) -> DigestRule<'_> {
+        DigestRule::of(table, NOW, Planted::NONE)
+    }
+
+    fn deleted(deletion: Deletion) -> Vec<u8> {
+        let mut out = Vec::new();
+        let mut builder = RowBuilder::begin(&out);
+        builder.deletion(deletion);
+        builder.finish(&mut out);
+        out
+    }
 
     fn row(bytes: usize) -> Vec<u8> {
         let mut out = Vec::new();
@@ -276,7 +325,8 @@ mod tests {
 
     /// The repairs of a lane that has none of the rows.
     fn repaired(lengths: &[usize], mutation_bytes_max: usize) -> Vec<Vec<u8>> {
-        let mut repairs = Repairs::new(TableId([1; 16]), mutation_bytes_max, Planted::NONE);
+        let table = table(true);
+        let mut repairs = Repairs::new(rule(&table), mutation_bytes_max);
         repairs.begin(&[NodeIndex(7), NodeIndex(9)]);
         repairs.partition(Token(1), b"key");
         for (number, &length) in (0u32..).zip(lengths) {
@@ -294,7 +344,8 @@ mod tests {
 
     #[test]
     fn a_reader_of_several_lanes_lacks_what_none_of_them_has() {
-        let mut repairs = Repairs::new(TableId([1; 16]), 1 << 20, Planted::NONE);
+        let table = table(true);
+        let mut repairs = Repairs::new(rule(&table), 1 << 20);
         repairs.begin(&[NodeIndex(7), NodeIndex(7), NodeIndex(9), NodeIndex(9)]);
         assert_eq!((repairs.readers(), [0, 1, 2, 3].map(|lane| repairs.reader(lane))), (2, [0, 0, 1, 1]));
         let row = row(10);
@@ -309,6 +360,43 @@ mod tests {
         let of = |repair: &Repair| (repair.token.0, repair.lacking().collect::<Vec<_>>());
         let expected = [(2, vec![NodeIndex(9)]), (3, vec![NodeIndex(7)])];
         assert_eq!(found.iter().map(of).collect::<Vec<_>>(), expected);
+    }
+
+    /// The nodes that lack something of one row, where the first has it so (with its partition's deletion) and the second otherwise.
+    fn lacking(table: &Table, first: (Option<Deletion>, &[u8]), second: (Option<Deletion>, &[u8])) -> Vec<NodeIndex> {
+        let mut repairs = Repairs::new(rule(table), 1 << 20);
+        repairs.begin(&[NodeIndex(7), NodeIndex(9)]);
+        repairs.partition(Token(1), b"key");
+        let holds = Deletion::max_of(first.0, second.0);
+        let mut merged = Vec::new();
+        merge_rows(&trusted(first.1), &trusted(second.1), &mut merged);
+        for (reader, (deletion, _)) in [first, second].into_iter().enumerate() {
+            repairs.deletion(reader, deletion, holds);
+        }
+        for (reader, (_, row)) in [first, second].into_iter().enumerate() {
+            repairs.row(reader, Some(&[]), (row, holds), (&merged, holds));
+        }
+        repairs.into_found().iter().flat_map(|repair| repair.lacking().collect::<Vec<_>>()).collect()
+    }
+
+    #[test]
+    fn the_deletion_of_a_partition_of_one_row_is_the_rows() {
+        let table = table(false);
+        let row = deleted(FRESH);
+        assert_eq!(lacking(&table, (None, &row), (Some(FRESH), &[])), [], "a memtable's, and a file's");
+        assert_eq!(lacking(&table, (None, &[]), (Some(FRESH), &[])), [NodeIndex(7)]);
+        let older = deleted(Deletion { timestamp: 4, ..FRESH });
+        assert_eq!(lacking(&table, (None, &older), (Some(FRESH), &[])), [NodeIndex(7)]);
+    }
+
+    #[test]
+    fn deletions_that_replicas_may_have_purged_are_no_difference() {
+        let table = table(true);
+        assert_eq!(lacking(&table, (None, &[]), (Some(PURGEABLE), &[])), []);
+        assert_eq!(lacking(&table, (None, &[]), (None, &deleted(PURGEABLE))), []);
+        assert_eq!(lacking(&table, (None, &[]), (None, &deleted(FRESH))), [NodeIndex(7)]);
+        let live = row(10);
+        assert_eq!(lacking(&table, (None, &live), (None, &deleted(PURGEABLE))), [NodeIndex(7)], "it hides a row");
     }
 
     fn rows_of(mutation: &[u8]) -> usize {

@@ -40,7 +40,7 @@ pub(super) struct RepairTargets<'r> {
 
 impl Reads {
     /// Writes to each reader what it lacks, and waits until as many replicas have all as the level needs.
-    pub(super) async fn repair(&self, targets: &RepairTargets<'_>, repairs: Repairs) -> Result<(), Failure> {
+    pub(super) async fn repair(&self, targets: &RepairTargets<'_>, repairs: Repairs<'_>) -> Result<(), Failure> {
         let found = repairs.into_found();
         let mut waiting = found.iter();
         let mut running = Running::new();

@@ -25,6 +25,7 @@ use super::scan::scan_shards;
 use super::speculation::TableTimes;
 use crate::outcome::Failure;
 use crate::plan::{Nodes, ReplicaPlan, Replication, is_enough, order};
+use crate::replica::DigestRule;
 
 /// Time-out of replicas' answers to a read of a partition. Cassandra's `read_request_timeout`.
 const READ_TIME: Duration = Duration::from_secs(5);
@@ -74,7 +75,9 @@ impl Reads {
         let times = self.times.of(table, is_scan, runtime.now());
         let storage = &self.shards.storage;
         let is_blocking = table.options.read_repair == "BLOCKING";
-        let mut repairs = is_blocking.then(|| Repairs::new(table.id, storage.mutation_bytes_max(), storage.planted()));
+        let now_in_seconds = reading.command.now_in_seconds;
+        let rule = DigestRule::of(table, now_in_seconds, storage.planted());
+        let mut repairs = is_blocking.then(|| Repairs::new(rule, storage.mutation_bytes_max()));
         let work = self.read_on(readers, reading, failed, &times, until, repairs.as_mut());
         let done = match runtime.timeout(readers.time, work).await {
             Ok(done) => done?,
@@ -95,7 +98,7 @@ impl Reads {
         failed: Failed,
         times: &TableTimes,
         until: Instant,
-        mut repairs: Option<&mut Repairs>,
+        mut repairs: Option<&mut Repairs<'_>>,
     ) -> Result<ReadDone, Failure> {
         let Reading { table, command, limits, sink } = reading;
         let mut compares = matches!(readers.extent, Extent::Owner(_));
@@ -167,7 +170,7 @@ impl Reads {
         &self,
         round: &Round<'_, '_>,
         pages: Vec<(NodeIndex, Pages)>,
-        repairs: Option<&mut Repairs>,
+        repairs: Option<&mut Repairs<'_>>,
         reached: &mut Option<Position>,
         sink: &mut impl RowSink,
     ) -> Result<ReadDone, LaneEnd> {

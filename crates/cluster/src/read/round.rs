@@ -193,12 +193,8 @@ impl<'r, 'c> Round<'r, 'c> {
     }
 
     async fn digest(&self, node: NodeIndex, page: &Page) -> Result<Digest, LaneEnd> {
-        let rule = DigestRule {
-            table: self.table,
-            now_in_seconds: self.asking.command.now_in_seconds,
-            gc_before: self.gc_before(),
-            planted: self.asking.shards.storage.planted(),
-        };
+        let planted = self.asking.shards.storage.planted();
+        let rule = DigestRule::of(self.table, self.asking.command.now_in_seconds, planted);
         let runtime = &self.asking.shards.runtime;
         let digest = digest_of(page, &rule, async || runtime.maybe_yield().await).await;
         digest.map_err(|problem| malformed(&self.asking.nodes, node, &problem))

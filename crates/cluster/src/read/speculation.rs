@@ -17,6 +17,8 @@ use schema::{Table, TableId};
 const UNKNOWN: Duration = Duration::from_millis(50);
 /// The shortest delay of a percentile: a timer is not finer.
 const DELAY_MIN: Duration = Duration::from_millis(1);
+/// Cassandra's default `speculative_retry`.
+const DEFAULT_PERCENTILE: f64 = 99.0;
 /// The percentile in terms of that of the best replica.
 const TIMES_OF_BEST: u32 = 4;
 /// Samples a second.
@@ -133,9 +135,10 @@ impl TableTimes {
         };
         let delay = match self.policy {
             SpeculativeRetry::Never => Duration::MAX,
-            SpeculativeRetry::Always => Duration::ZERO,
+            // One more is asked from the start. A third is asked as by the default.
+            SpeculativeRetry::Always => percentile(DEFAULT_PERCENTILE),
             SpeculativeRetry::Percentile(of) => percentile(of),
-            SpeculativeRetry::Fixed(time) => time,
+            SpeculativeRetry::Fixed(time) => time.max(DELAY_MIN),
             SpeculativeRetry::Min(of, time) => percentile(of).min(time),
             SpeculativeRetry::Max(of, time) => percentile(of).max(time),
         };
@@ -181,7 +184,7 @@ mod tests {
             (times.is_always(), times.is_on(), times.delay(at(2), |_| None))
         };
         assert_eq!(of("NEVER"), (false, false, Duration::MAX));
-        assert_eq!(of("ALWAYS"), (true, true, Duration::ZERO));
+        assert_eq!(of("ALWAYS"), (true, true, of("99p").2), "one from the start, a third one after silence");
         assert_eq!(of("5ms"), (false, true, millis(5)));
         assert_eq!(of("MIN(99p,5ms)").2, millis(5));
         assert_eq!(of("MAX(99p,500ms)").2, millis(500));

@@ -5,7 +5,7 @@
 //! without cells of dropped columns. Equal digests mean equal items, and that the next page begins at the same place. Different ones may
 //! mean no more than that two pages ended elsewhere. `docs/internals/reads.md` lists the bytes that are hashed.
 
-use mutation::{CellRef, DecodeError, Deletion, Expiry, Position, RowRef};
+use mutation::{CellRef, DecodeError, Deletion, Expiry, Liveness, Position, RowRef};
 use planted::{Bug, Planted};
 use schema::Table;
 use stdx::Reader;
@@ -51,7 +51,13 @@ pub(crate) struct DigestRule<'t> {
     pub(crate) planted: Planted,
 }
 
-impl DigestRule<'_> {
+impl<'t> DigestRule<'t> {
+    /// The rule of a read at a second.
+    pub(crate) fn of(table: &'t Table, now_in_seconds: u32, planted: Planted) -> Self {
+        let gc_before = now_in_seconds.saturating_sub(table.options.gc_grace_seconds);
+        DigestRule { table, now_in_seconds, gc_before, planted }
+    }
+
     fn is_purgeable(&self, since: u32) -> bool {
         since < self.gc_before && !self.planted.is(Bug::DigestWithPurgeable)
     }
@@ -60,12 +66,40 @@ impl DigestRule<'_> {
         if self.planted.is(Bug::DigestWithoutTimestamps) { [0; 8] } else { timestamp.to_be_bytes() }
     }
 
-    fn left_of(&self, deletion: Option<Deletion>) -> Option<Deletion> {
+    /// A deletion, unless it is left out.
+    pub(crate) fn left_of(&self, deletion: Option<Deletion>) -> Option<Deletion> {
         deletion.filter(|deletion| !self.is_purgeable(deletion.local_deletion_time))
+    }
+
+    /// A row's liveness, unless it is left out.
+    pub(crate) fn left_of_liveness(&self, liveness: Option<Liveness>) -> Option<Liveness> {
+        let is_over = |expiry: Expiry| self.is_purgeable(expiry.local_deletion_time);
+        liveness.filter(|liveness| !self.has_expired(liveness.expiry).is_some_and(is_over))
+    }
+
+    /// True if a cell is not left out.
+    pub(crate) fn keeps(&self, cell: &CellRef<'_>) -> bool {
+        self.kept(cell) != Kept::Nothing
     }
 
     fn has_expired(&self, expiry: Option<Expiry>) -> Option<Expiry> {
         expiry.filter(|expiry| !expiry.is_live(self.now_in_seconds))
+    }
+
+    /// As a compaction leaves a cell: one that has expired becomes the tombstone of its writing, until that is purgeable.
+    fn kept(&self, cell: &CellRef<'_>) -> Kept {
+        if !self.table.dropped.is_empty() && self.table.hides(cell.column, cell.timestamp) {
+            return Kept::Nothing;
+        }
+        if let Some(second) = cell.tombstone {
+            return if self.is_purgeable(second) { Kept::Nothing } else { Kept::Whole };
+        }
+        let Some(expiry) = self.has_expired(cell.expiry) else { return Kept::Whole };
+        let written = expiry.local_deletion_time.saturating_sub(expiry.ttl);
+        match self.is_purgeable(expiry.local_deletion_time) || self.is_purgeable(written) {
+            true => Kept::Nothing,
+            false => Kept::Expired(written),
+        }
     }
 }
 
@@ -214,13 +248,12 @@ impl<'p> Digesting<'_, 'p, '_> {
         let strictest = Deletion::max_of(deletion, shadow);
         let is_kept = |timestamp: i64| strictest.is_none_or(|deletion| !deletion.deletes(timestamp));
         let deletion = self.rule.left_of(deletion);
-        let is_over = |expiry: Expiry| self.rule.is_purgeable(expiry.local_deletion_time);
         let liveness = row.liveness().filter(|liveness| is_kept(liveness.timestamp));
-        let liveness = liveness.filter(|liveness| !self.rule.has_expired(liveness.expiry).is_some_and(is_over));
+        let liveness = self.rule.left_of_liveness(liveness);
         let mut kept = std::mem::take(&mut self.kept);
         kept.clear();
         kept.extend(row.cells().map(|cell| match is_kept(cell.timestamp) {
-            true => self.kept(&cell),
+            true => self.rule.kept(&cell),
             false => Kept::Nothing,
         }));
         if deletion.is_some() || liveness.is_some() || kept.iter().any(|kept| *kept != Kept::Nothing) {
@@ -241,23 +274,6 @@ impl<'p> Digesting<'_, 'p, '_> {
             }
         }
         self.kept = kept;
-    }
-
-    /// As a compaction leaves a cell: one that has expired becomes the tombstone of its writing, until that is purgeable.
-    fn kept(&self, cell: &CellRef<'_>) -> Kept {
-        let rule = self.rule;
-        if !rule.table.dropped.is_empty() && rule.table.hides(cell.column, cell.timestamp) {
-            return Kept::Nothing;
-        }
-        if let Some(second) = cell.tombstone {
-            return if rule.is_purgeable(second) { Kept::Nothing } else { Kept::Whole };
-        }
-        let Some(expiry) = rule.has_expired(cell.expiry) else { return Kept::Whole };
-        let written = expiry.local_deletion_time.saturating_sub(expiry.ttl);
-        match rule.is_purgeable(expiry.local_deletion_time) || rule.is_purgeable(written) {
-            true => Kept::Nothing,
-            false => Kept::Expired(written),
-        }
     }
 
     async fn cell(&mut self, cell: &CellRef<'_>, kept: Kept, pause: &impl AsyncFn()) {

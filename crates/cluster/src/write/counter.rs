@@ -77,6 +77,7 @@ impl Writes {
                     // What was counted must not be again: then the client hears that it is not known.
                     return Err(if is_begun { Failure::Timeout { received: 0 } } else { Failure::Outdated });
                 }
+                Err(ReplicaError::Gone { .. }) => return Err(Failure::Timeout { received: 0 }),
                 Err(error) => return Err(error.into()),
             }
         }
@@ -100,7 +101,7 @@ impl Writes {
                     Err(ReplicaError::Stale { epoch, .. }) if states.is_empty() => {
                         return Err(CountFailure::Stale(epoch));
                     }
-                    Err(ReplicaError::Stale { .. }) => return Err(unknown()),
+                    Err(ReplicaError::Stale { .. } | ReplicaError::Gone { .. }) => return Err(unknown()),
                     Err(error) => return Err(CountFailure::Failed(error.into())),
                 }
             }

@@ -12,7 +12,7 @@
 //! | asked | the level cannot be reached | ended: the failure |
 //! | any | the time is over | ended: a time-out |
 //!
-//! Only acknowledgements are carried over. A replica that was Stale when the write ended is sent its part once more, by a plan of then, without anybody waiting:
+//! Only acknowledgements are carried over, and none over a truncation. A replica that was Stale when the write ended is sent its part once more, by a plan of then, without anybody waiting:
 //! unless the table was truncated meanwhile, which takes along what others have acknowledged before.
 //!
 //! Each round makes the hints of its own misses: what a truncation makes void of those before it is hinted again.
@@ -31,9 +31,9 @@ use super::place::{Place, WRITE_TIME};
 use super::planned::{PlannedMutation, by_shard};
 use super::tally::{Answer, Stage, Tally, Verdict};
 use super::writes::Writes;
-use crate::fence::{NO_EPOCH, Plan};
+use crate::fence::{Fence, NO_EPOCH, Plan};
 use crate::outcome::Failure;
-use crate::plan::{Nodes, Replication};
+use crate::plan::{Nodes, Placement, Replication};
 use crate::replica::{ReplicaError, ReplicaShard, WriteTerms};
 
 /// Times that a part which was Stale after its write's end is planned again.
@@ -201,7 +201,7 @@ impl Writes {
                 Judged::Stand(epoch) if fence.has_applied(epoch) => return Ok(epoch),
                 Judged::Stand(epoch) if fence.catch_up(None, epoch).await => {}
                 Judged::Missing(epoch) if fence.catch_up(None, epoch).await => {
-                    pending.planned.iter_mut().for_each(|planned| planned.plan_again(&self.placement, fence));
+                    pending.plan_again(&self.placement, fence);
                 }
                 Judged::Stand(_) | Judged::Missing(_) => return Err(Failure::Timeout { received: 0 }),
             }
@@ -214,7 +214,7 @@ impl Writes {
         let (mut rests_on, mut missing) = (NO_EPOCH, None);
         let mut index = 0;
         while let Some(planned) = pending.planned.get(index) {
-            let judge = |table| fence.judge(table, planned.moment, planned.replication.epoch(), kind.is_derived);
+            let judge = |table| fence.judge(table, planned.moment, planned.replication.placed(), kind.is_derived);
             match planned.table().map_or(Plan::Stands(NO_EPOCH), judge) {
                 Plan::Stands(epoch) => rests_on = rests_on.max(epoch),
                 Plan::Outdated(epoch) => missing = missing.max(Some(epoch)),
@@ -378,6 +378,18 @@ impl Writes {
 impl Pending {
     pub(super) fn new(planned: Vec<PlannedMutation>) -> Pending {
         Pending { planned, acknowledged: Vec::new() }
+    }
+
+    /// Plans all again, as ring and tables are now. An acknowledgement from before a truncation is of a row that the truncation took.
+    fn plan_again(&mut self, placement: &Placement, fence: &Fence) {
+        for (index, planned) in self.planned.iter_mut().enumerate() {
+            let is_truncated = planned.table().is_some_and(|table| fence.is_truncated_since(table, planned.moment));
+            if let Some(hosts) = self.acknowledged.get_mut(index).filter(|_| is_truncated) {
+                stdx::sometimes!("an acknowledgement is truncated");
+                hosts.clear();
+            }
+            planned.plan_again(placement, fence);
+        }
     }
 
     fn remove(&mut self, index: usize) {

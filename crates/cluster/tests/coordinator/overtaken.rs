@@ -42,6 +42,27 @@ fn a_truncation_takes_along_the_part_of_an_acknowledged_write_that_comes_after_i
 }
 
 #[test]
+fn an_acknowledgement_from_before_a_truncation_does_not_count_after_it() {
+    on_nodes(3, 3, async |node| {
+        node.until_up(1).await;
+        node.until_up(2).await;
+        // This node takes it before the others refuse it.
+        node.site.link(0, 1, Link { latency_min_nanos: 50_000_000, latency_max_nanos: 50_000_000, ..SLOW });
+        node.site.link(0, 2, SLOW);
+        node.runtime.sleep(10 * PAUSE).await;
+        let planned = node.planned(b"k");
+        let truncated = node.site.agree(Change::Truncate);
+        for other in [1, 2] {
+            node.on(other, move |other| async move { other.apply_to(truncated) }).await;
+        }
+        // It truncates the row when it catches up with those that are ahead.
+        assert_eq!(node.write(vec![planned], Quorum).await, Ok(()));
+        let holders = node.holders(b"k").await;
+        assert!(holders.len() >= 2, "acknowledged at QUORUM, {holders:?} have it");
+    });
+}
+
+#[test]
 fn a_late_part_of_a_write_follows_a_change_of_the_ring() {
     on_nodes(2, 2, async |node| {
         node.until_up(1).await;

@@ -1,5 +1,6 @@
 //! Counters: what was added is there once, from wherever it was read, through flushes, compactions and starts.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -7,12 +8,14 @@ use mutation::{ClusteringRef, CounterId, Deletion, LiveRow, MutationEncoder, Rea
 use runtime::{Group, Runtime};
 use schema::ColumnId;
 use storage::reader::ReadDone;
-use storage::{Ack, Flow, RowSink, Shard, TryOutcome};
+use storage::{Ack, CountError, Flow, RowSink, Shard, TryOutcome};
 use topology::{Token, token_of};
 
 use crate::harness::*;
 
 const ID: CounterId = CounterId([7; 16]);
+/// The plan of what is counted holds.
+const ALWAYS: &dyn Fn() -> bool = &|| true;
 const N: ColumnId = ColumnId(1);
 const M: ColumnId = ColumnId(2);
 const TOTAL: ColumnId = ColumnId(3);
@@ -49,7 +52,7 @@ async fn synced(shard: &Shard, ack: Ack) {
 async fn add(shard: &Shard, delta: &[u8]) {
     let ack = match shard.count_now(ID, delta).expect("the shard takes it") {
         TryOutcome::Done(ack) => ack,
-        TryOutcome::WouldBlock => shard.count(ID, &[delta.to_vec()]).await.expect("the shard takes it").0,
+        TryOutcome::WouldBlock => shard.count(ID, &[delta.to_vec()], ALWAYS).await.expect("the shard takes it").0,
     };
     synced(shard, ack).await;
 }
@@ -166,7 +169,7 @@ fn tasks_that_add_to_one_partition_take_turns() {
                 tasks.push(runtime.spawn(Group::Query, async move {
                     let other = delta(9, Some(1), 10 + round, &[(N, 1)]);
                     let deltas = [delta(1, Some(1), 10 + round, &[(N, task)]), other];
-                    let (ack, states) = shard.count(ID, &deltas).await.expect("the shard takes it");
+                    let (ack, states) = shard.count(ID, &deltas, ALWAYS).await.expect("the shard takes it");
                     assert_eq!(states.len(), 2);
                     synced(&shard, ack).await;
                 }));
@@ -196,7 +199,7 @@ fn deltas_of_one_counter_in_one_batch_add_up() {
     with_shard(&setup(&folder), async |_, shard| {
         let mut deltas: Vec<Vec<u8>> = (0..300).map(|row| delta(1, Some(row % 100), 10, &[(N, 1), (M, 2)])).collect();
         deltas.push(delta(2, None, 10, &[(TOTAL, 5)]));
-        let (ack, states) = shard.count(ID, &deltas).await.expect("the shard takes it");
+        let (ack, states) = shard.count(ID, &deltas, ALWAYS).await.expect("the shard takes it");
         assert_eq!(states.len(), 301);
         synced(&shard, ack).await;
         let counts = counts(&shard).await;
@@ -260,10 +263,10 @@ fn states_and_deltas_are_not_taken_for_each_other() {
     with_shard(&setup(&folder), async |_, shard| {
         let some = delta(1, Some(1), 10, &[(N, 5)]);
         assert!(shard.apply(&some).is_err(), "a delta would be added again by each replay");
-        let (_, states) = shard.count(ID, &[some]).await.expect("the shard takes it");
+        let (_, states) = shard.count(ID, &[some], ALWAYS).await.expect("the shard takes it");
         assert!(shard.apply(&states[0]).is_ok());
         assert!(shard.count_now(ID, &states[0]).is_err());
-        assert!(shard.count(ID, &states).await.is_err());
+        assert!(shard.count(ID, &states, ALWAYS).await.is_err());
         assert_eq!(counts(&shard).await, [((1, Some(1), 1), 5)].into(), "applied twice, counted once");
     })
     .expect("the shard opens");
@@ -280,7 +283,7 @@ fn what_was_truncated_meanwhile_is_not_counted_on() {
             let adding = {
                 let shard = shard.clone();
                 runtime.spawn(Group::Query, async move {
-                    shard.count(ID, &[delta(1, Some(1), 11, &[(N, 1)])]).await.expect("the shard takes it");
+                    shard.count(ID, &[delta(1, Some(1), 11, &[(N, 1)])], ALWAYS).await.expect("the shard takes it");
                 })
             };
             let turns = runtime.random_u64() % 4;
@@ -310,7 +313,7 @@ fn what_is_about_to_be_truncated_is_not_counted_on() {
         assert!(matches!(now, Ok(TryOutcome::WouldBlock)), "{now:?}");
         let counting = shard.clone();
         let adding = runtime.spawn(Group::Query, async move {
-            counting.count(ID, &[delta(1, Some(1), 11, &[(N, 1)])]).await.expect("the shard takes it");
+            counting.count(ID, &[delta(1, Some(1), 11, &[(N, 1)])], ALWAYS).await.expect("the shard takes it");
         });
         runtime.sleep(Duration::from_millis(2)).await;
         assert_eq!(counts(&shard).await.get(&(1, Some(1), 1)), Some(&1000));
@@ -319,6 +322,24 @@ fn what_is_about_to_be_truncated_is_not_counted_on() {
         assert_eq!(counts(&shard).await.get(&(1, Some(1), 1)), Some(&1));
         let now = shard.count_now(ID, &delta(1, Some(1), 12, &[(N, 1)]));
         assert!(matches!(now, Ok(TryOutcome::Done(_))), "{now:?}");
+    })
+    .expect("the shard opens");
+}
+
+/// A change of the cluster while a task waits: what the plan of before has not counted yet, it does not count.
+#[test]
+fn what_is_overtaken_is_counted_no_further() {
+    let folder = Folder::new("counters-overtaken");
+    with_shard(&setup(&folder), async |_, shard| {
+        let deltas: Vec<Vec<u8>> = (0..200).map(|row| delta(row, Some(1), 10, &[(N, 1)])).collect();
+        let counted = shard.count(ID, &deltas, &|| false).await;
+        assert!(matches!(counted, Err(CountError::Overtaken { is_begun: false })), "{counted:?}");
+        assert_eq!(counts(&shard).await.len(), 0);
+        let calls = Cell::new(0);
+        let counted = shard.count(ID, &deltas, &|| calls.replace(calls.get() + 1) == 0).await;
+        assert!(matches!(counted, Err(CountError::Overtaken { is_begun: true })), "{counted:?}");
+        let left = counts(&shard).await.len();
+        assert!(left > 0 && left < deltas.len(), "the first of two records: {left}");
     })
     .expect("the shard opens");
 }
