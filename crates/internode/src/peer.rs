@@ -215,8 +215,9 @@ impl Drop for Waiting<'_> {
         // An answer, and the end of the connection, take it out before.
         let Some(call) = call else { return };
         if call.is_measured {
-            let waited = self.peer.runtime.poll_start() - call.began;
-            self.peer.responsiveness.borrow_mut().note_given_up(waited);
+            let now = self.peer.runtime.poll_start();
+            let waited = now - call.began;
+            self.peer.responsiveness.borrow_mut().note_given_up(waited, now);
         }
         if self.is_cancelled {
             self.peer.put_empty(self.number, CANCEL);
@@ -306,8 +307,9 @@ impl Peer {
         let inner = &*self.inner;
         let waiting = inner.waiting.borrow();
         let Some((_, call)) = waiting.first_key_value() else { return false };
-        let silence = inner.runtime.poll_start() - inner.heard.get().max(call.began);
-        inner.answer_times.borrow().is_suspicious(silence)
+        let now = inner.runtime.poll_start();
+        let silence = now - inner.heard.get().max(call.began);
+        inner.answer_times.borrow().is_suspicious(silence, now)
     }
 
     /// How many of this shard's requests wait for the node's answer.
@@ -315,14 +317,14 @@ impl Peer {
         self.inner.waiting.borrow().len()
     }
 
-    /// The smoothed time of answers to measured requests, nanoseconds; `None` before the first.
+    /// The smoothed time of answers to measured requests, nanoseconds; `None` if there was none lately.
     pub fn answer_nanos(&self) -> Option<u64> {
-        self.inner.responsiveness.borrow().smoothed()
+        self.inner.responsiveness.borrow().smoothed(self.inner.runtime.poll_start())
     }
 
     /// A percentile of the times of answers to measured requests, of the last one to two minutes.
     pub fn answer_percentile(&self, percentile: f64) -> Option<Duration> {
-        self.inner.responsiveness.borrow().percentile(percentile)
+        self.inner.responsiveness.borrow().percentile(percentile, self.inner.runtime.poll_start())
     }
 
     /// True if it is the node's turn to be preferred: always, but in the first minute after a start, in which its share grows to the whole.

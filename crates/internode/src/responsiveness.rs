@@ -11,6 +11,8 @@ use runtime::Instant;
 use crate::identity::Boot;
 use crate::recent_times::RecentTimes;
 
+/// A node of which nothing was measured for so long may have recovered: it counts as one that is not known, or it would be read last, and not be measured, for ever.
+const HOLDS: Duration = Duration::from_secs(10);
 /// The part of a new time in the smoothed one.
 const SMOOTHING: u64 = 8;
 /// The time in which a node that has started takes its whole share: its caches are cold.
@@ -23,6 +25,8 @@ const WHOLE: u32 = 1_000;
 pub(crate) struct Responsiveness {
     /// Nanoseconds; `None`: no answer yet.
     smoothed: Option<u64>,
+    /// When the last time was added to it.
+    smoothed_at: Instant,
     times: RecentTimes,
     /// The node's start that is known.
     boot: Option<Boot>,
@@ -35,38 +39,46 @@ pub(crate) struct Responsiveness {
 impl Responsiveness {
     /// Nothing is known.
     pub(crate) fn new(now: Instant) -> Responsiveness {
-        Responsiveness { smoothed: None, times: RecentTimes::new(now), boot: None, since: now, turn: 0 }
+        Responsiveness {
+            smoothed: None,
+            smoothed_at: now,
+            times: RecentTimes::new(now),
+            boot: None,
+            since: now,
+            turn: 0,
+        }
     }
 
     /// An answer has come after `time`.
     pub(crate) fn note(&mut self, time: Duration, now: Instant) {
-        self.smooth(time);
+        self.smooth(time, now);
         self.times.note(time, now);
     }
 
     /// A caller has given up after `time`: the answer would have taken longer.
-    pub(crate) fn note_given_up(&mut self, time: Duration) {
-        if self.smoothed.is_none_or(|smoothed| nanos(time) > smoothed) {
-            self.smooth(time);
+    pub(crate) fn note_given_up(&mut self, time: Duration, now: Instant) {
+        if self.smoothed(now).is_none_or(|smoothed| nanos(time) > smoothed) {
+            self.smooth(time, now);
         }
     }
 
-    fn smooth(&mut self, time: Duration) {
+    fn smooth(&mut self, time: Duration, now: Instant) {
         let time = nanos(time);
-        self.smoothed = Some(match self.smoothed {
+        self.smoothed = Some(match self.smoothed(now) {
             None => time,
             Some(before) => before - before / SMOOTHING + time / SMOOTHING,
         });
+        self.smoothed_at = now;
     }
 
-    /// The smoothed time of its answers, nanoseconds.
-    pub(crate) fn smoothed(&self) -> Option<u64> {
-        self.smoothed
+    /// The smoothed time of its answers, nanoseconds; `None` if there was none lately.
+    pub(crate) fn smoothed(&self, now: Instant) -> Option<u64> {
+        self.smoothed.filter(|_| now - self.smoothed_at < HOLDS)
     }
 
     /// A percentile of its answers' times.
-    pub(crate) fn percentile(&self, percentile: f64) -> Option<Duration> {
-        self.times.percentile(percentile)
+    pub(crate) fn percentile(&self, percentile: f64, now: Instant) -> Option<Duration> {
+        self.times.percentile(percentile, now)
     }
 
     /// The node has greeted: a start that was not known begins with a small share.
@@ -107,14 +119,15 @@ mod tests {
     fn a_call_that_was_given_up_makes_a_node_slower_and_never_faster() {
         let mut node = Responsiveness::new(at(0));
         node.note(Duration::from_millis(8), at(1));
-        node.note_given_up(Duration::from_millis(1));
-        assert_eq!(node.smoothed(), Some(8_000_000));
-        node.note_given_up(Duration::from_millis(16));
-        assert_eq!(node.smoothed(), Some(9_000_000));
+        node.note_given_up(Duration::from_millis(1), at(2));
+        assert_eq!(node.smoothed(at(2)), Some(8_000_000));
+        node.note_given_up(Duration::from_millis(16), at(3));
+        assert_eq!(node.smoothed(at(3)), Some(9_000_000));
+        assert_eq!(node.smoothed(at(30)), None, "it may be as quick as any by now");
         let mut unknown = Responsiveness::new(at(0));
-        unknown.note_given_up(Duration::from_millis(1));
-        assert_eq!((unknown.smoothed(), unknown.percentile(99.0)), (Some(1_000_000), None));
-        assert!(node.percentile(99.0) < Some(Duration::from_millis(16)), "percentiles are of answers");
+        unknown.note_given_up(Duration::from_millis(1), at(1));
+        assert_eq!((unknown.smoothed(at(1)), unknown.percentile(99.0, at(1))), (Some(1_000_000), None));
+        assert!(node.percentile(99.0, at(3)) < Some(Duration::from_millis(16)), "percentiles are of answers");
     }
 
     #[test]

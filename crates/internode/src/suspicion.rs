@@ -31,9 +31,9 @@ impl AnswerTimes {
         self.times.note(time, now);
     }
 
-    /// True if the node is suspect, of which nothing was heard for so long while a call waits.
-    pub(crate) fn is_suspicious(&self, silence: Duration) -> bool {
-        let p99 = || self.times.percentile(99.0).unwrap_or_default();
+    /// True if the node is suspect now, of which nothing was heard for so long while a call waits.
+    pub(crate) fn is_suspicious(&self, silence: Duration, now: Instant) -> bool {
+        let p99 = || self.times.percentile(99.0, now).unwrap_or_default();
         silence >= SUSPECT_MIN && silence >= p99().saturating_mul(TIMES)
     }
 }
@@ -46,21 +46,23 @@ mod tests {
         Instant::from_nanos(millis * 1_000_000)
     }
 
-    /// The least silence that is suspicious, in milliseconds.
-    fn limit(times: &AnswerTimes) -> u64 {
-        (0..100_000).find(|millis| times.is_suspicious(Duration::from_millis(*millis))).expect("some silence is")
+    /// The least silence that is suspicious at a millisecond, in milliseconds.
+    fn limit(times: &AnswerTimes, now: u64) -> u64 {
+        (0..100_000)
+            .find(|millis| times.is_suspicious(Duration::from_millis(*millis), at(now)))
+            .expect("some silence is")
     }
 
     #[test]
     fn the_limit_is_fifty_milliseconds_or_four_times_what_answers_take() {
         let mut times = AnswerTimes::new(at(0));
-        assert_eq!(limit(&times), 50, "no answer yet");
+        assert_eq!(limit(&times, 0), 50, "no answer yet");
         (0..990).for_each(|_| times.note(Duration::from_millis(1), at(1)));
-        assert_eq!(limit(&times), 50);
+        assert_eq!(limit(&times, 1), 50);
         (0..10).for_each(|_| times.note(Duration::from_secs(9), at(2)));
-        assert_eq!(limit(&times), 50, "one of a hundred does not count");
+        assert_eq!(limit(&times, 2), 50, "one of a hundred does not count");
         (0..20).for_each(|_| times.note(Duration::from_millis(100), at(3)));
-        let of_slow = limit(&times);
+        let of_slow = limit(&times, 3);
         assert!((400..=480).contains(&of_slow), "{of_slow}: a bucket is a fifth wide");
     }
 
@@ -69,18 +71,18 @@ mod tests {
         let mut times = AnswerTimes::new(at(0));
         times.note(Duration::from_millis(500), at(10));
         times.note(Duration::from_millis(1), at(60_001));
-        assert!(limit(&times) >= 2_000, "of the window before");
+        assert!(limit(&times, 60_001) >= 2_000, "of the window before");
         times.note(Duration::from_millis(1), at(120_002));
-        assert_eq!(limit(&times), 50);
+        assert_eq!(limit(&times, 120_002), 50);
         times.note(Duration::from_millis(500), at(120_003));
         times.note(Duration::from_millis(1), at(600_000));
-        assert_eq!(limit(&times), 50, "nothing was heard for long");
+        assert_eq!(limit(&times, 600_000), 50, "nothing was heard for long");
     }
 
     #[test]
     fn an_answer_that_took_longest_makes_none_suspect() {
         let mut times = AnswerTimes::new(at(0));
         times.note(Duration::from_secs(3_600), at(1));
-        assert!(!times.is_suspicious(Duration::from_secs(3_600)));
+        assert!(!times.is_suspicious(Duration::from_secs(3_600), at(1)));
     }
 }

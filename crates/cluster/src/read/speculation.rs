@@ -126,7 +126,7 @@ impl TableTimes {
         }
         let percentile = |percentile: f64| {
             let of_best = best(percentile).map(|time| time.saturating_mul(TIMES_OF_BEST));
-            let of_all = self.times.borrow().percentile(percentile);
+            let of_all = self.times.borrow().percentile(percentile, now);
             let delay = match (of_all, of_best) {
                 (Some(all), Some(best)) => all.min(best),
                 (all, best) => all.or(best).unwrap_or(UNKNOWN),
