@@ -14,7 +14,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 
 use planted::{Bug, Planted};
-use runtime::sync::Semaphore;
+use runtime::sync::Notify;
 use schema::{Keyspace, Schema, TableId};
 use topology::{Epoch, HostId, ReplicationStrategy};
 
@@ -23,9 +23,6 @@ pub(crate) use gate::{Gate, NotPassed};
 /// Has the node follow another one (`None`: itself) up to an epoch. Gives the epoch that all of its shards have applied when that is reached, or when it took too
 /// long.
 pub type CatchUp = Box<dyn Fn(Option<HostId>, Epoch) -> Pin<Box<dyn Future<Output = Epoch>>>>;
-
-/// Calls to catch up at once: requests that rest on one epoch come together, and shard 0 has other things to do.
-const CALLS_MAX: usize = 8;
 
 /// No plan rests on it: there is no fence where it is named.
 pub const NO_EPOCH: Epoch = Epoch(0);
@@ -86,8 +83,11 @@ pub struct Fence {
     floor: Cell<Epoch>,
     tables: RefCell<BTreeMap<TableId, Known>>,
     catch_up: OnceCell<CatchUp>,
-    /// Calls to catch up that are under way: one is enough for all that wait for an epoch.
-    calls: Semaphore,
+    /// Calls to catch up that are under way, one for each node that is followed: it is enough for all that wait for its epoch or an earlier one, and an epoch
+    /// that cannot be reached keeps none of another node waiting.
+    calls: RefCell<BTreeMap<Option<HostId>, Rc<Call>>>,
+    /// A call has ended, or a later epoch is applied.
+    progress: Notify,
     planted: Planted,
 }
 
@@ -109,7 +109,8 @@ impl Fence {
             floor: none(),
             tables: RefCell::default(),
             catch_up: OnceCell::new(),
-            calls: Semaphore::new(CALLS_MAX),
+            calls: RefCell::default(),
+            progress: Notify::new(),
             planted,
         }
     }
@@ -207,6 +208,7 @@ impl Fence {
     pub fn reached(&self, epoch: Epoch) {
         if self.is_closed() && epoch > self.applied.get() {
             self.applied.set(epoch);
+            self.progress.notify_all();
         }
     }
 
@@ -273,13 +275,27 @@ impl Fence {
             return true;
         }
         let Some(catch_up) = self.catch_up.get() else { return true };
-        let _call = self.calls.acquire().await;
-        if epoch <= self.applied.get() {
-            return true;
+        while let Some(call) = self.under_way(of) {
+            while call.end.get().is_none() && epoch > self.applied.get() {
+                self.progress.notified().await;
+            }
+            let has_failed = call.end.get() == Some(CallEnd::Answered) && call.epoch >= epoch;
+            if has_failed || epoch <= self.applied.get() {
+                return epoch <= self.applied.get();
+            }
         }
         stdx::sometimes!("a shard catches up for a request");
+        let calling = Calling { fence: self, of, call: Rc::new(Call { epoch, end: Cell::new(None) }) };
+        let before = self.calls.borrow_mut().insert(of, Rc::clone(&calling.call));
+        assert!(before.is_none(), "one call at once follows a node");
         self.reached(catch_up(of, epoch).await);
+        calling.call.end.set(Some(CallEnd::Answered));
         epoch <= self.applied.get()
+    }
+
+    /// The call that follows a node.
+    fn under_way(&self, of: Option<HostId>) -> Option<Rc<Call>> {
+        self.calls.borrow().get(&of).map(Rc::clone)
     }
 
     /// The same for an epoch that a replica answered with: what is planned from now on satisfies it.
@@ -314,6 +330,38 @@ impl Fence {
             true => Err(latest),
             false => Ok(()),
         }
+    }
+}
+
+/// A call to catch up.
+struct Call {
+    epoch: Epoch,
+    /// `None`: it is under way.
+    end: Cell<Option<CallEnd>>,
+}
+
+/// The end of a call to catch up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum CallEnd {
+    /// It was answered; the epoch is reached, or took too long.
+    Answered,
+    /// Its caller's time was over.
+    GivenUp,
+}
+
+/// A call to catch up while its caller waits.
+struct Calling<'f> {
+    fence: &'f Fence,
+    of: Option<HostId>,
+    call: Rc<Call>,
+}
+
+impl Drop for Calling<'_> {
+    fn drop(&mut self) {
+        let end = self.call.end.get().unwrap_or(CallEnd::GivenUp);
+        self.call.end.set(Some(end));
+        self.fence.calls.borrow_mut().remove(&self.of);
+        self.fence.progress.notify_all();
     }
 }
 

@@ -148,6 +148,38 @@ fn what_a_replica_answered_with_is_satisfied_by_the_next_plan() {
     assert_eq!(world.check(10, &[ONE]), Ok(()), "others are refused by own numbers alone");
 }
 
+/// A node that named an epoch and does not answer keeps no epoch of another node waiting.
+#[test]
+fn an_epoch_that_is_not_reached_stands_in_the_way_of_no_other() {
+    let (near, far) = (HostId([1; 16]), HostId([2; 16]));
+    type Calls = RefCell<Vec<(Option<HostId>, u64)>>;
+    let calls: Rc<Calls> = Rc::default();
+    let called = Rc::clone(&calls);
+    let schema = Schema::empty();
+    let fence = Fence::open(Planted::NONE);
+    let catch_up: CatchUp = Box::new(move |of, epoch| {
+        called.borrow_mut().push((of, epoch.0));
+        match of == Some(far) {
+            true => Box::pin(std::future::pending()),
+            false => Box::pin(std::future::ready(epoch)),
+        }
+    });
+    fence.begin(Epoch(10), Epoch(10), &schema, catch_up);
+    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+    let mut waiting: Vec<_> = (0..20).map(|_| Box::pin(fence.catch_up(Some(far), Epoch(30)))).collect();
+    assert!(waiting.iter_mut().all(|wait| wait.as_mut().poll(&mut context).is_pending()));
+    assert_eq!(*calls.borrow(), [(Some(far), 30)], "one call is enough for all");
+    let mut other = std::pin::pin!(fence.catch_up(Some(near), Epoch(20)));
+    assert_eq!(other.as_mut().poll(&mut context), std::task::Poll::Ready(true));
+    // The caller gives up; the next one calls.
+    drop(waiting.remove(0));
+    assert!(waiting[0].as_mut().poll(&mut context).is_pending());
+    assert_eq!(calls.borrow().len(), 3);
+    fence.reached(Epoch(30));
+    let others = &mut waiting[1..];
+    assert!(others.iter_mut().all(|wait| wait.as_mut().poll(&mut context) == std::task::Poll::Ready(true)));
+}
+
 #[test]
 fn an_open_fence_stops_nothing() {
     let fence = Fence::open(Planted::NONE);
