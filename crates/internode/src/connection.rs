@@ -156,10 +156,19 @@ impl Connection {
         while self.served_bytes.get() > 0 && self.served_bytes.get() + bytes > REQUEST_BYTES_MAX {
             self.served.notified().await;
         }
-        self.memory.served.room_for(bytes + answer_bytes).await;
-        let is_late = head.deadline.is_some_and(|deadline| self.clock.left(deadline, self.runtime.now()).is_none());
+        let room = self.memory.room_to_serve(bytes + answer_bytes);
         // Counted from its receipt, its whole time would be left.
-        if is_late && !self.planted.is(Bug::DeadlineFromReceipt) {
+        let deadline = head.deadline.filter(|_| !self.planted.is(Bug::DeadlineFromReceipt));
+        let is_late = match deadline.map(|deadline| self.clock.left(deadline, self.runtime.now())) {
+            Some(None) => true,
+            // One that is late by then would keep the connection from being read for nothing.
+            Some(Some(left)) => self.runtime.timeout(left, room).await.is_err(),
+            None => {
+                room.await;
+                false
+            }
+        };
+        if is_late {
             stdx::sometimes!("a request that is late is dropped");
             self.served.notify();
             return None;

@@ -4,7 +4,7 @@
 //!   connection whose frame needs more is not read on; those with short frames are. If all of it is held by frames that are not whole, none of them would end: so
 //!   one connection at a time goes on beyond the bound until its frame is being served. One that lets others wait for too long is closed.
 //! - *Served*: requests being served, the answers that they may get, and answers to be sent. All of it ends without another connection's help: work ends, and a
-//!   dialler that does not take its answers is closed.
+//!   dialler that does not take its answers is closed. Requests get room in the order in which they ask for it: a long one would wait for ever among short ones.
 //!
 //! A frame passes from the first budget to the second, and is always in one of them.
 
@@ -27,11 +27,18 @@ pub(crate) struct Memory {
     pub(crate) served: Rc<Budget>,
     /// For the connection that is read on beyond the bound of the frames.
     beyond: Semaphore,
+    /// For the request that has the next room.
+    turn: Semaphore,
 }
 
 impl Default for Memory {
     fn default() -> Self {
-        Memory { frames: Budget::new(FRAMES_MAX), served: Budget::new(SERVED_MAX), beyond: Semaphore::new(1) }
+        Memory {
+            frames: Budget::new(FRAMES_MAX),
+            served: Budget::new(SERVED_MAX),
+            beyond: Semaphore::new(1),
+            turn: Semaphore::new(1),
+        }
     }
 }
 
@@ -47,6 +54,12 @@ impl Memory {
             None
         };
         first(within, async { Some(self.beyond.acquire().await) }).await
+    }
+
+    /// Waits until a request may have so many bytes, for itself and its answer, and those before it have theirs. The caller takes them in the same call.
+    pub(crate) async fn room_to_serve(&self, bytes: usize) {
+        let _turn = self.turn.acquire().await;
+        self.served.room_for(bytes).await;
     }
 
     /// Bytes that all connections hold.
@@ -161,6 +174,18 @@ mod tests {
         assert!(!is_ready(long.as_mut()) && is_ready(short.as_mut()));
         most.set(0);
         assert!(is_ready(long.as_mut()));
+    }
+
+    #[test]
+    fn requests_are_served_in_their_order_however_long_they_are() {
+        let memory = Memory::default();
+        let (most, rest) = (memory.served.part(), memory.served.part());
+        most.set(SERVED_MAX - 10);
+        rest.set(5);
+        let (mut long, mut short) = (pin!(memory.room_to_serve(SERVED_MAX / 2)), pin!(memory.room_to_serve(1)));
+        assert!(!is_ready(long.as_mut()) && !is_ready(short.as_mut()), "there is room for the short one");
+        most.set(0);
+        assert!(is_ready(long.as_mut()) && is_ready(short.as_mut()));
     }
 
     #[test]
