@@ -49,7 +49,7 @@ pub(crate) struct Estimate {
 }
 
 impl Estimate {
-    /// The greeting has ended: the clock shows zero at least.
+    /// The greeting has ended. The listener's clock begins when its shard has the connection, a little later: until the first reading deadlines are late by that.
     pub(crate) fn begin(now: Instant) -> Estimate {
         Estimate { began: now, window: now, greatest: 0, greatest_before: 0 }
     }
