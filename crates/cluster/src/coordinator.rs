@@ -31,7 +31,7 @@ pub use crate::hints::{HintFigures, HintOptions, Hints, PendingHints};
 pub use crate::outcome::{Failure, Refusal};
 pub use crate::paxos::Attempt;
 pub use crate::plan::{PlanPlace, ReplicaPlan, Replication, Unavailable};
-pub use crate::read::ReadCounters;
+pub use crate::read::{PageEnd, ReadCounters, ReadPage, ReadsAhead};
 pub use crate::replica::{
     PageLimits, PageWriter, ReadRequest, ReplicaError, ReplicaReply, ReplicaRequest, ReplicaShard, Unsynced,
     rebuild_row,

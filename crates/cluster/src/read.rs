@@ -1,5 +1,6 @@
 //! Reads: of a partition and of ranges, from as few replicas as the level needs.
 
+mod ahead;
 mod contacts;
 mod feed;
 mod lanes;
@@ -15,5 +16,6 @@ mod running;
 mod scan;
 mod speculation;
 
+pub use ahead::{PageEnd, ReadPage, ReadsAhead};
 pub(crate) use reads::Reads;
 pub use speculation::ReadCounters;

@@ -61,6 +61,18 @@ impl PageWriter {
         }
     }
 
+    /// An empty page, whose tombstones are counted as they are in a read.
+    pub(crate) fn of_read(limits: PageLimits, storage: &Shard, command: &ReadCommand<'_>) -> Self {
+        let mut writer = PageWriter::new(limits);
+        writer.begin_read(storage, command);
+        writer
+    }
+
+    /// The items, unless a long row did not fit.
+    pub(crate) fn into_whole(self) -> Option<Vec<u8>> {
+        self.room.wanted().is_none().then(|| self.into_items())
+    }
+
     /// Whether the page holds as much as it may.
     pub fn is_full(&self) -> bool {
         self.rows >= self.limits.rows

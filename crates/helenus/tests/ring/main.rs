@@ -9,4 +9,5 @@ mod harness;
 mod levels;
 mod lost_manifests;
 mod lost_metadata;
+mod several_keys;
 mod truncations;

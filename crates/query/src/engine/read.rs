@@ -4,9 +4,10 @@ mod limits;
 mod prepared;
 mod tokens;
 
+use std::collections::VecDeque;
 use std::ops::Bound;
 
-use cluster::coordinator::{PlanPlace, ReadDone, Unavailable};
+use cluster::coordinator::{Coordinator, Failure, PageEnd, PlanPlace, ReadDone, ReadsAhead, ReplicaPlan, Unavailable};
 use mutation::{KeyRange, Position, ReadCommand, Slice};
 use storage::{ReadEnd, TryOutcome};
 use topology::{ConsistencyLevel, Token, token_of};
@@ -242,7 +243,7 @@ impl Engine {
         Ok(ended_at)
     }
 
-    /// Reads partitions by their keys, one after the other. Gives where the page ended.
+    /// Reads partitions by their keys, one after the other; where other nodes are asked, some are read ahead. Gives where the page ended.
     async fn select_keys(
         &self,
         select: &Select,
@@ -258,16 +259,37 @@ impl Engine {
             Some(position) => keys.iter().position(|key| key == position.key).ok_or(InvalidPagingState)?,
             None => 0,
         };
+        let coordinator = &self.inner.coordinator;
+        let mut ahead = ReadsAhead::new(coordinator, &select.table, page_limits(select, emitter.limits()));
+        let mut planned = VecDeque::new();
+        let mut unplanned = keys.iter().skip(first);
         for (index, key) in keys.iter().enumerate().skip(first) {
-            let token = token_of(key);
-            let plan = self.inner.coordinator.plan(&select.replication, token, level)?;
-            let command = ReadCommand { keys: KeyRange::Partition { token, key }, after: after.take(), ..command };
-            if let Some(trace) = trace {
-                self.trace_read(trace, plan.shard, &select.table.name, &command);
+            while planned.is_empty() || ahead.has_room() {
+                let Some(key) = unplanned.next() else { break };
+                let token = token_of(key);
+                let plan = coordinator.plan(&select.replication, token, level)?;
+                let command = ReadCommand { keys: KeyRange::Partition { token, key }, after: after.take(), ..command };
+                if let Some(trace) = trace {
+                    self.trace_read(trace, plan.shard, &select.table.name, &command);
+                }
+                let is_ahead = keys.len() > 1 && coordinator.place_of_read(&plan) == PlanPlace::OtherNodes;
+                if is_ahead {
+                    ahead.begin(plan, command);
+                }
+                planned.push_back((token, plan, command, is_ahead));
+                if !is_ahead {
+                    break;
+                }
             }
-            let limits = page_limits(select, emitter.limits());
-            let read = self.inner.coordinator.read(&plan, &select.table, command, limits, emitter).await;
+            let (token, plan, command, is_ahead) = planned.pop_front().expect("a key is planned before it is read");
             let required = plan.required;
+            let read = match is_ahead {
+                true => read_ahead(coordinator, &mut ahead, &plan, command, select, emitter).await,
+                false => {
+                    let limits = page_limits(select, emitter.limits());
+                    coordinator.read(&plan, &select.table, command, limits, emitter).await
+                }
+            };
             emitter.end_read(Some(key));
             match read.map_err(|error| QueryError::Read { error, level, required })? {
                 // The last partition gives no more than its limit: there is no further page.
@@ -317,6 +339,24 @@ impl Engine {
             }
         }
     }
+}
+
+/// Gives a partition's rows that were read ahead, and reads what did not fit.
+async fn read_ahead(
+    coordinator: &Coordinator,
+    ahead: &mut ReadsAhead<'_>,
+    plan: &ReplicaPlan<'_>,
+    command: ReadCommand<'_>,
+    select: &Select,
+    emitter: &mut RowEmitter<'_>,
+) -> Result<ReadDone, Failure> {
+    let after = match ahead.next().await?.feed(coordinator, &select.table, emitter)? {
+        PageEnd::Read(done) => return Ok(done),
+        PageEnd::More(after) => after,
+    };
+    let command = ReadCommand { after: after.as_ref().map(Position::as_ref).or(command.after), ..command };
+    let limits = page_limits(select, emitter.limits());
+    coordinator.read(plan, &select.table, command, limits, emitter).await
 }
 
 /// Ends the last partition that a statement names, of this key. A group that fills the page ends there; whether there is more is not known
