@@ -18,7 +18,7 @@
 
 pub(crate) mod all_peers_restart;
 mod commit_index;
-mod counter_clock;
+pub(crate) mod counter_clock;
 mod course;
 mod founders;
 mod held_frame;

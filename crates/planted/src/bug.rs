@@ -184,6 +184,8 @@ bugs! {
         "Digests leave out timestamps: replicas of which one lacks the later write of the same value are taken to be equal.";
     DigestWithPurgeable, "digest-with-purgeable", Requests, "replica::digest::tests::what_a_compaction_purges_or_rewrites_makes_no_difference",
         "Digests cover what compactions may purge, so that they differ where the data does not.";
+    CounterShownBeforeSynced, "counter-shown-before-synced", Simulation, "counter-clock-back",
+        "A read by other replicas shows an addition to a counter that its leader has not synced.";
     LwtReplyBeforeSync, "lwt-reply-before-sync", Simulation, "slow-conditional-cut",
         "A conditional statement is answered before what it saw and wrote is on the disk.";
     OldTermCommittedByCount, "old-term-committed-by-count", Consensus, "bugs::an_entry_of_an_earlier_term_is_not_committed_by_its_copies",

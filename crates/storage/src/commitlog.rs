@@ -429,6 +429,23 @@ impl CommitLog {
         LogSequence(self.shared.state.borrow().synced)
     }
 
+    /// The end of the last group with a record of a table, which has this `mark`, where that group is not on the disk. In `periodic` nothing is
+    /// waited for: there an acknowledgement does not mean that a record is synced.
+    pub fn unsynced_since(&self, mark: u64) -> Option<LogSequence> {
+        if self.is_periodic() {
+            return None;
+        }
+        let state = self.shared.state.borrow();
+        assert!(mark <= state.group_number, "a table is noted in groups that there are");
+        let end = match state.group_number - mark {
+            0 => state.collecting.end(),
+            1 => state.collecting.start(),
+            // A group is taken when the one before it is on the disk.
+            _ => return None,
+        };
+        (end > state.synced).then_some(LogSequence(end))
+    }
+
     /// Waits until everything up to `sequence` is on the disk, or there is no room for it.
     pub async fn wait_synced(&self, sequence: LogSequence) -> Result<(), SyncError> {
         loop {

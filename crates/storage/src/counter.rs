@@ -6,6 +6,7 @@
 
 mod current;
 mod partition_locks;
+mod shown;
 mod states;
 
 use mutation::{CounterId, DecodeError, Item, MutationRef};
@@ -22,6 +23,7 @@ use crate::try_outcome::TryOutcome;
 
 use partition_locks::PartitionLock;
 pub(crate) use partition_locks::PartitionLocks;
+pub use shown::counters_unsynced;
 
 /// A mutation of more items than these is counted by a task.
 const ITEMS_NOW_MAX: usize = 32;

@@ -39,7 +39,7 @@ pub use batchlog::{BatchId, UnfinishedBatch, is_batch_unfinished};
 pub use cache::CacheCounters;
 pub use chunked_apply::is_small;
 pub use compaction::{Compacted, CompactionError, Garbage, Scrubbed};
-pub use counter::CountError;
+pub use counter::{CountError, counters_unsynced};
 pub use error::{ApplyError, FlushError, OpenError, SyncError};
 pub use figures::{Buckets, EndedCompaction, RunningCompaction, StorageLoad, TableFigures};
 pub use options::{ReplayPosition, StorageOptions, SyncMode, Truncations};

@@ -39,7 +39,7 @@ impl Part {
 }
 
 /// The parts that the product has, which runs expect unless they are given others. A part is added here in the commit that brings it.
-pub const LANDED: &[Part] = &[Part::Fence, Part::BatchCopies];
+pub const LANDED: &[Part] = &[Part::Fence, Part::BatchCopies, Part::SyncedCounters];
 
 /// The parts that a run expects.
 pub type Expected = BTreeSet<Part>;

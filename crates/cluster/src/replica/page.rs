@@ -127,6 +127,9 @@ impl PageWriter {
 
 /// A page that a read fills.
 pub(super) trait PageSink {
+    /// True if the page is reconciled with those of other replicas, and may be written to them.
+    const IS_FOR_OTHERS: bool;
+
     /// Reads for as long as one call may take. `None`: it must be waited for.
     fn read(&mut self, storage: &Shard, command: &ReadCommand<'_>) -> Option<ReadEnd>;
 
@@ -151,6 +154,8 @@ pub(super) trait PageSink {
 }
 
 impl PageSink for DataPageWriter {
+    const IS_FOR_OTHERS: bool = true;
+
     fn read(&mut self, storage: &Shard, command: &ReadCommand<'_>) -> Option<ReadEnd> {
         storage.read_data(command, self)
     }
@@ -177,6 +182,8 @@ impl PageSink for DataPageWriter {
 }
 
 impl PageSink for PageWriter {
+    const IS_FOR_OTHERS: bool = false;
+
     fn read(&mut self, storage: &Shard, command: &ReadCommand<'_>) -> Option<ReadEnd> {
         self.begin_read(storage, command);
         storage.read(command, self).done()

@@ -2,10 +2,11 @@
 
 use std::rc::Rc;
 
-use mutation::ReadCommandBuf;
+use mutation::{Position, ReadCommandBuf};
 use runtime::{Group, Mesh, MeshSeat, Responder, Runtime};
+use schema::TableId;
 use storage::reader::{DataPageLimits, DataPageWriter, Page, ReadDone};
-use storage::{Ack, ApplyError, BatchId, ReadEnd, Shard, SyncError, TryOutcome};
+use storage::{Ack, ApplyError, BatchId, LogSequence, ReadEnd, Shard, SyncError, TryOutcome};
 use topology::Epoch;
 
 use super::apply::{apply_all, apply_error, apply_planned, count_here, is_small, needed_ack, unreadable};
@@ -155,11 +156,12 @@ impl Replica {
         let end = match ReadCommandBuf::decode(&request.command) {
             Ok(decoded) => {
                 let command = decoded.command();
-                gate.check_read(&command).map(|()| page.read(&self.storage, &command)).map_err(ReplicaError::from)
+                let end = gate.check_read(&command).map(|()| page.read(&self.storage, &command));
+                end.map(|end| (end, command.table)).map_err(ReplicaError::from)
             }
             Err(problem) => Err(malformed(&self.runtime, &problem)),
         };
-        let end = match end {
+        let (end, table) = match end {
             Ok(end) => end,
             Err(error) => return responder.reply(ReplicaReply::Failed(error)),
         };
@@ -167,9 +169,9 @@ impl Replica {
             None => None,
             Some(_) if page.wanted().is_some() => None,
             Some(ReadEnd::Paused(position)) if !page.is_full() => Some(position),
-            Some(ReadEnd::Complete) => return responder.reply(ReplicaReply::Page(page_of(page, None))),
+            Some(ReadEnd::Complete) => return self.show(page, table, None, responder),
             Some(ReadEnd::Stopped(position) | ReadEnd::Paused(position)) => {
-                return responder.reply(ReplicaReply::Page(page_of(page, Some(position))));
+                return self.show(page, table, Some(position), responder);
             }
         };
         let replica = Rc::clone(self);
@@ -177,6 +179,24 @@ impl Replica {
             let gate = replica.gate(planned);
             let read = read_on(&replica.runtime, (&replica.storage, gate), &request.command, position, page).await;
             responder.reply(reply_of(read));
+        });
+    }
+
+    /// Replies with a page as soon as what it shows may be shown.
+    fn show<P: PageSink>(
+        self: &Rc<Self>,
+        page: P,
+        table: TableId,
+        more_after: Option<Position>,
+        responder: Responder<ReplicaReply>,
+    ) {
+        let unsynced = unsynced::<P>(&self.storage, table);
+        let page = page_of(page, more_after);
+        let Some(sequence) = unsynced else { return responder.reply(ReplicaReply::Page(page)) };
+        let replica = Rc::clone(self);
+        self.runtime.spawn(Group::Query, async move {
+            let synced = synced(&replica.runtime, &replica.storage, sequence).await;
+            responder.reply(reply_of(synced.map(|()| page)));
         });
     }
 
@@ -201,12 +221,12 @@ pub(super) async fn page_of_data(
 }
 
 /// Goes on with a read after `position`, until the page is full or the data ends.
-async fn read_on(
+async fn read_on<P: PageSink>(
     runtime: &Runtime,
     (storage, gate): (&Shard, Gate<'_>),
     command: &[u8],
-    position: Option<mutation::Position>,
-    mut page: impl PageSink,
+    position: Option<Position>,
+    mut page: P,
 ) -> Result<Page, ReplicaError> {
     runtime.maybe_yield().await;
     gate.reach().await?;
@@ -225,18 +245,34 @@ async fn read_on(
         if page.wanted().is_some() {
             continue;
         }
-        return match done {
-            Ok(ReadDone::Complete) => Ok(page_of(page, None)),
-            Ok(ReadDone::Stopped(position)) => Ok(page_of(page, Some(position))),
-            Err(error) => Err(unreadable(runtime.shard().0, error)),
+        let more_after = match done {
+            Ok(ReadDone::Complete) => None,
+            Ok(ReadDone::Stopped(position)) => Some(position),
+            Err(error) => return Err(unreadable(runtime.shard().0, error)),
         };
+        if let Some(sequence) = unsynced::<P>(storage, command.table) {
+            synced(runtime, storage, sequence).await?;
+        }
+        return Ok(page_of(page, more_after));
     }
+}
+
+/// The sequence that must be synced before a page of a table leaves this shard: of counters that others may be repaired with.
+fn unsynced<P: PageSink>(storage: &Shard, table: TableId) -> Option<LogSequence> {
+    if P::IS_FOR_OTHERS { storage::counters_unsynced(storage, table) } else { None }
+}
+
+/// Waits until the log is synced up to there.
+async fn synced(runtime: &Runtime, storage: &Shard, sequence: LogSequence) -> Result<(), ReplicaError> {
+    stdx::sometimes!("counters shown when they were synced");
+    let synced = storage.wait_synced(sequence).await;
+    synced.map_err(|reason| ReplicaError::NotSynced { shard: runtime.shard().into(), reason })
 }
 
 fn malformed(runtime: &Runtime, problem: &mutation::DecodeError) -> ReplicaError {
     ReplicaError::Malformed { shard: runtime.shard().into(), problem: problem.to_string() }
 }
 
-fn page_of(page: impl PageSink, more_after: Option<mutation::Position>) -> Page {
+fn page_of(page: impl PageSink, more_after: Option<Position>) -> Page {
     Page { items: page.into_items(), more_after }
 }

@@ -94,6 +94,12 @@ impl GroupBuffer {
         self.bytes.len()
     }
 
+    /// The log sequence before the first record, at which the group before it ended.
+    #[inline]
+    pub fn start(&self) -> u64 {
+        self.sequence
+    }
+
     /// The log sequence behind the last record.
     #[inline]
     pub fn end(&self) -> u64 {

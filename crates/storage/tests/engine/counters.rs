@@ -8,7 +8,7 @@ use mutation::{ClusteringRef, CounterId, Deletion, LiveRow, MutationEncoder, Rea
 use runtime::{Group, Runtime};
 use schema::ColumnId;
 use storage::reader::ReadDone;
-use storage::{Ack, CountError, Flow, RowSink, Shard, TryOutcome};
+use storage::{Ack, CountError, Flow, RowSink, Shard, TryOutcome, counters_unsynced};
 use topology::{Token, token_of};
 
 use crate::harness::*;
@@ -342,4 +342,42 @@ fn what_is_overtaken_is_counted_no_further() {
         assert!(left > 0 && left < deltas.len(), "the first of two records: {left}");
     })
     .expect("the shard opens");
+}
+
+/// A page for other replicas waits for that: they must not have more of this node's parts than its disk.
+#[test]
+fn a_counter_is_unsynced_until_its_last_group_is_on_the_disk() {
+    let folder = Folder::new("counters-unsynced");
+    with_shard(&setup(&folder), async |_, shard| {
+        assert_eq!(counters_unsynced(&shard, COUNTERS), None, "nothing was counted");
+        for turn in 0..3u32 {
+            let counted = shard.count_now(ID, &delta(1, Some(5), turn.into(), &[(N, 1)])).expect("taken");
+            let TryOutcome::Done(Ack::When(sequence)) = counted else {
+                panic!("it is to be waited for, not {counted:?}")
+            };
+            assert_eq!(counters_unsynced(&shard, COUNTERS), Some(sequence));
+            shard.wait_synced(sequence).await.expect("the disk works");
+            assert_eq!(counters_unsynced(&shard, COUNTERS), None);
+            let other = shard.apply(&mutation(TABLE, turn, 1, b"value")).expect("taken");
+            assert!(matches!(other, Ack::When(_)), "{other:?}");
+            assert_eq!(counters_unsynced(&shard, COUNTERS), None, "other tables' records are not waited for");
+            assert_eq!(counters_unsynced(&shard, TABLE), None, "that is no table of counters");
+            synced(&shard, other).await;
+        }
+    })
+    .expect("it opens");
+}
+
+#[test]
+fn what_is_acknowledged_before_it_is_synced_is_shown_before() {
+    let folders = ["counters-not-logged", "counters-periodic"].map(Folder::new);
+    let not_logged = Setup { durable_writes: false, ..setup(&folders[0]) };
+    for case in [not_logged, setup(&folders[1]).periodic()] {
+        with_shard(&case, async |_, shard| {
+            let counted = shard.count_now(ID, &delta(1, Some(5), 1, &[(N, 1)])).expect("taken");
+            assert_eq!(counted, TryOutcome::Done(Ack::Now));
+            assert_eq!(counters_unsynced(&shard, COUNTERS), None);
+        })
+        .expect("it opens");
+    }
 }
