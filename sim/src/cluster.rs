@@ -2,7 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
@@ -10,7 +10,9 @@ use std::time::Duration;
 use crate::enumerate::Boundary;
 use crate::site::Site;
 use admin::Questions;
-use helenus::config::{CommitLogSync, Compression, Config, FixedNode, FixedRing, Guardrails, Secret, Tokens};
+use helenus::config::{
+    CommitLogSync, Compression, Config, FixedNode, FixedRing, Guardrails, HintOptions, Secret, Tokens,
+};
 use helenus::node::{self, NodeError, Ready};
 use planted::Planted;
 use runtime::sim::{Disk, Ended, HostId, Started, World, WorldOptions};
@@ -60,6 +62,8 @@ pub struct NodeOptions {
     pub sync_period: Duration,
     /// Take in the SSTables that lie in the tables' folders, at each start.
     pub takes_in_sstables: bool,
+    /// Keep hints for other nodes, with a server's settings: little data comes, so that their bounds are not reached, and time is virtual.
+    pub hints: bool,
     /// Nodes of the ring. One alone is a ring of its own; several are fixed by hand.
     pub nodes: u16,
     /// A bug planted on purpose, in builds for that.
@@ -78,6 +82,7 @@ impl Default for NodeOptions {
             memory_bytes: 256 << 20,
             sync_period: Duration::from_millis(50),
             takes_in_sstables: false,
+            hints: true,
             nodes: 1,
             planted: Planted::default(),
         }
@@ -378,8 +383,7 @@ pub(crate) fn config(options: NodeOptions, listen: SocketAddr, shards: u16) -> C
         log_to_stdout: false,
         planted: options.planted,
         salvage_commitlog: false,
-        // Tests look at replicas that miss writes.
-        hints: Default::default(),
+        hints: if options.hints { HintOptions::in_data_dir(Path::new(DATA)) } else { HintOptions::default() },
     }
 }
 

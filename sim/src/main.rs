@@ -421,8 +421,13 @@ fn requested(
     }
     println!("{} clusters {:?} ({} of them twice)", totals.seeds, totals.scenarios, totals.twice);
     println!(
-        "{} changes acknowledged, {} reads judged, {} truncations, {} troubles; at least {} changes of a seed",
-        totals.acknowledged, totals.reads, totals.truncated, totals.troubles, totals.acknowledged_at_least
+        "{} changes acknowledged, {} reads judged, {} truncations, {} troubles; of a seed at least {} changes and {} troubles",
+        totals.acknowledged,
+        totals.reads,
+        totals.truncated,
+        totals.troubles,
+        totals.acknowledged_at_least,
+        totals.troubles_at_least
     );
     println!(
         "unknown outcomes: {} of {} changes ({:.1} %), at most {:.1} % of a seed; errors {:?}",

@@ -31,7 +31,7 @@ const ACKNOWLEDGED_MIN: usize = 200;
 const TROUBLES_MIN: usize = 3;
 
 /// Marks that many runs of all scenarios reach each.
-pub const MARKS: [&str; 16] = [
+pub const MARKS: [&str; 22] = [
     "a request that is late is dropped",
     "batch delivered later",
     "chain held",
@@ -41,12 +41,18 @@ pub const MARKS: [&str; 16] = [
     "disk full",
     "disk operation failed",
     "halves held",
+    "hint delivered",
+    "hint kept",
+    "hints of an earlier start",
     "isolated datacenter held",
     "isolated node held",
     "mute node held",
     "paused process late",
     "read repair",
+    "segment lost",
     "slow disk used",
+    "timer at another rate",
+    "void hint",
     "wall clock jumped under a process",
 ];
 

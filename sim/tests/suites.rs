@@ -196,7 +196,8 @@ fn what_a_node_answers_another_at_its_end_is_kept() {
 /// then, come to the same list, whoever coordinated, and a replay of their logs does too.
 #[test]
 fn lists_changed_by_what_they_hold_are_the_same_on_all_replicas() {
-    let mut cluster = Cluster::new(7, NodeOptions { nodes: 3, ..NodeOptions::default() }, None);
+    let options = NodeOptions { nodes: 3, hints: false, ..NodeOptions::default() };
+    let mut cluster = Cluster::new(7, options, None);
     for node in 0..3 {
         cluster.start_at(node, 1 + node as u16 % 2).expect("it starts");
         let made = ask_node(

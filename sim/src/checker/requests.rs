@@ -48,6 +48,10 @@ pub fn judge_count(history: &mut Requests, seen: &CountSeen) {
     if let Err(what) = sums::judge(&mut history.sums, seen, &history.factors) {
         history.violations.push(what);
     }
+    // It may have shown what a node took along that ended meanwhile.
+    if history.ended.is_some_and(|ended| seen.start <= ended) {
+        history.sums.node_ended(seen.end);
+    }
 }
 
 /// Judges a row of which a read must show the change `least` or a later one. A row that is not there was deleted at least as late.

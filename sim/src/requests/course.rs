@@ -8,7 +8,7 @@ use runtime::sim::{Link, World};
 use super::ends::Ends;
 use super::judgement::Everything;
 use super::scenario::{Expected, Part, Scenario, Shape};
-use super::{ACKNOWLEDGED_MIN, Outcome};
+use super::{ACKNOWLEDGED_MIN, Outcome, TROUBLES_MIN};
 use crate::client::ClientError;
 use crate::fault::any_keep;
 use crate::group_site::GroupSite;
@@ -59,7 +59,7 @@ pub(super) struct Course<'a> {
 
 /// Runs a scenario to its end.
 pub(super) fn run(site: &mut GroupSite, scenario: &Scenario, shape: Shape, seed: u64, expected: &Expected) -> Outcome {
-    let plan = plan(site, scenario, seed);
+    let plan = plan((0..site.nodes().len()).map(|node| site.datacenter(node)).collect(), scenario, seed);
     let history = Requests { factors: shape.factors.to_vec(), ..Requests::default() };
     let mut course = Course {
         site,
@@ -74,7 +74,7 @@ pub(super) fn run(site: &mut GroupSite, scenario: &Scenario, shape: Shape, seed:
         all: Everything::default(),
         random: seed,
     };
-    course.outcome.troubles = plan.steps.iter().filter(|timed| timed.step.is_trouble()).count();
+    course.outcome.troubles = troubles(&plan);
     if let Err(what) = course.stages(&plan) {
         course.outcome.violations.push(what);
     }
@@ -93,21 +93,30 @@ pub(super) fn run(site: &mut GroupSite, scenario: &Scenario, shape: Shape, seed:
 /// Sentences of one run, at most.
 const VIOLATIONS_MAX: usize = 20;
 
-fn plan(site: &GroupSite, scenario: &Scenario, seed: u64) -> Plan {
-    let nodes = site.nodes().len();
-    generate(
-        &PlanOptions {
-            datacenters: (0..nodes).map(|node| site.datacenter(node)).collect(),
-            steps: 14,
-            kinds: scenario.kinds(),
-            gap_min: Duration::from_millis(50),
-            gap_max: Duration::from_secs(3),
-            absent: BTreeSet::new(),
-            down_max: 1 + (seed % 2) as usize,
-            exchanged_max: 0,
-        },
-        seed,
-    )
+/// Plans of which a seed takes the first with enough troubles.
+const PLANS_MAX: u64 = 100;
+
+/// The plan of a seed, for nodes in these datacenters.
+fn plan(datacenters: Vec<usize>, scenario: &Scenario, seed: u64) -> Plan {
+    // By bits that choose neither the scenario nor the shape.
+    let gap = scenario.gaps_max_seconds[(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 62) as usize];
+    let options = PlanOptions {
+        datacenters,
+        steps: 14,
+        kinds: scenario.kinds(),
+        gap_min: Duration::from_millis(50),
+        gap_max: Duration::from_secs(gap),
+        absent: BTreeSet::new(),
+        down_max: 1 + (seed % 2) as usize,
+        exchanged_max: 0,
+    };
+    let plans = (0..PLANS_MAX).map(|number| generate(&options, seed.wrapping_add(number << 48)));
+    plans.into_iter().find(|plan| troubles(plan) >= TROUBLES_MIN).expect("few plans have fewer")
+}
+
+/// Troubles of a plan. Steps that follow another one at once are of one trouble: power of all is cut once.
+fn troubles(plan: &Plan) -> usize {
+    plan.steps.iter().filter(|timed| timed.step.is_trouble() && !timed.after.is_zero()).count()
 }
 
 impl Course<'_> {
@@ -319,5 +328,36 @@ impl Course<'_> {
             Some(answer) => answer.map_err(|error| error.to_string()),
             None => Err(format!("no answer within {ANSWER_AT_MOST:?}")),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::nemesis::Timed;
+    use crate::requests::scenario::SCENARIOS;
+
+    #[test]
+    fn plans_have_three_troubles_and_stop_nodes_for_a_tenth_of_a_second_and_for_half_a_minute() {
+        let (mut shortest, mut longest) = (Duration::MAX, Duration::ZERO);
+        for seed in 0..2_000 {
+            let plan = plan(vec![0, 0, 0, 1, 1], &SCENARIOS[seed as usize % SCENARIOS.len()], seed);
+            assert!(troubles(&plan) >= TROUBLES_MIN, "seed {seed}:\n{plan}");
+            let (mut now, mut paused) = (Duration::ZERO, BTreeMap::new());
+            for Timed { after, step } in plan.steps {
+                now += after;
+                match step {
+                    Step::Pause(node) => _ = paused.insert(node, now),
+                    Step::Resume(node) => {
+                        let lasted = now - paused.remove(&node).expect("it was stopped");
+                        (shortest, longest) = (shortest.min(lasted), longest.max(lasted));
+                    }
+                    _ => {}
+                }
+            }
+        }
+        assert!(shortest < Duration::from_millis(150) && longest > Duration::from_secs(30), "{shortest:?} {longest:?}");
     }
 }

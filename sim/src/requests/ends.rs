@@ -7,6 +7,12 @@ use crate::nemesis::Step;
 
 /// By then a node that runs on a disk that answers has synced what it has shown, also on a slow one.
 const SYNCED_AFTER: Duration = Duration::from_secs(15);
+/// By then a node that has answered a client has written the hints of that request to files: a replica is silent for 2 s at most.
+const HINT_WRITTEN_AFTER: Duration = Duration::from_secs(5);
+/// The same, and synced them: `hints_flush_period` later.
+const HINT_SYNCED_AFTER: Duration = Duration::from_secs(18);
+/// By then a node whose disk was full has looked at its room again.
+const ROOM_SEEN_AFTER: Duration = Duration::from_secs(65);
 
 /// A trouble that keeps a node from syncing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -49,12 +55,32 @@ impl Hindered {
     }
 }
 
+/// The end of a node.
+#[derive(Debug, Clone, Copy)]
+struct End {
+    node: usize,
+    at: u64,
+    /// Hints of requests that were answered before are in files, and on the disk if power was cut.
+    hinted_before: u64,
+}
+
+/// A time in which a node's disk is full or fails: it drops hints.
+#[derive(Debug, Clone, Copy)]
+struct Broken {
+    node: usize,
+    since: u64,
+    /// `u64::MAX`: it is so still.
+    until: u64,
+    /// True if it fails: a file that cannot be read three times is put aside with its hints.
+    fails: bool,
+}
+
 /// The ends of nodes, and what kept them from syncing before.
 #[derive(Debug, Default)]
 pub(super) struct Ends {
     hindered: BTreeMap<usize, Hindered>,
-    /// Each with its node, its moment, and true if its power was cut.
-    pub(super) ends: Vec<(usize, u64, bool)>,
+    ends: Vec<End>,
+    broken: Vec<Broken>,
 }
 
 impl Ends {
@@ -70,6 +96,9 @@ impl Ends {
                 false => _ = hindered.by.remove(&hindrance),
             }
             hindered.until = now;
+            if matches!(hindrance, Hindrance::Full | Hindrance::Failing) {
+                self.note_broken(node, now, hindrance == Hindrance::Failing, begins);
+            }
         }
         match step {
             Step::Kill(node) | Step::PowerCut(node, _) | Step::Terminate(node) => {
@@ -79,11 +108,37 @@ impl Ends {
         }
     }
 
+    fn note_broken(&mut self, node: usize, now: u64, fails: bool, begins: bool) {
+        if begins {
+            self.broken.push(Broken { node, since: now, until: u64::MAX, fails });
+            return;
+        }
+        let is_it = |broken: &&mut Broken| (broken.node, broken.fails, broken.until) == (node, fails, u64::MAX);
+        for broken in self.broken.iter_mut().filter(is_it) {
+            broken.until = now + ROOM_SEEN_AFTER.as_nanos() as u64;
+        }
+    }
+
     /// A node ended. Gives for how long what it has shown may be lost.
     pub(super) fn ended(&mut self, node: usize, now: u64, is_power_cut: bool) -> Duration {
-        self.ends.push((node, now, is_power_cut));
         let hindered = self.hindered.get(&node).filter(|hindered| hindered.lasts(now));
-        SYNCED_AFTER + Duration::from_nanos(hindered.map_or(0, |hindered| now - hindered.since))
+        let longer = Duration::from_nanos(hindered.map_or(0, |hindered| now - hindered.since));
+        let hinted = longer + if is_power_cut { HINT_SYNCED_AFTER } else { HINT_WRITTEN_AFTER };
+        self.ends.push(End { node, at: now, hinted_before: now.saturating_sub(hinted.as_nanos() as u64) });
+        SYNCED_AFTER + longer
+    }
+
+    /// True if hints of a request may be lost that a node has coordinated, from its start to its answer.
+    pub(super) fn may_lose_hints(&self, node: usize, start: u64, answered: u64) -> bool {
+        let by_end = |end: &End| end.node == node && start <= end.at && answered >= end.hinted_before;
+        let latest = answered.saturating_add(HINT_WRITTEN_AFTER.as_nanos() as u64);
+        let by_disk = |broken: &Broken| broken.node == node && start <= broken.until && broken.since <= latest;
+        self.ends.iter().any(by_end) || self.broken.iter().any(by_disk) || self.may_lose_files(node, start)
+    }
+
+    /// True if hints may be lost that were on that node's disk when a request, which began at `start`, was answered.
+    pub(super) fn may_lose_files(&self, node: usize, start: u64) -> bool {
+        self.broken.iter().any(|broken| broken.node == node && broken.fails && start <= broken.until)
     }
 }
 
@@ -112,6 +167,25 @@ mod tests {
         ends.note(&Step::Pause(1), 200 * SECOND);
         ends.note(&Step::Resume(1), 201 * SECOND);
         assert_eq!(ends.note(&Step::Kill(1), 290 * SECOND), Some(Duration::from_secs(115)), "its disk is still slow");
-        assert_eq!(ends.ends.iter().filter(|(_, _, is_power_cut)| *is_power_cut).count(), 1);
+    }
+
+    #[test]
+    fn hints_may_be_lost_with_their_node_or_its_disk() {
+        let mut ends = Ends::default();
+        let lost = |ends: &Ends, node, from: u64, to: u64| ends.may_lose_hints(node, from * SECOND, to * SECOND);
+        ends.note(&Step::Kill(1), 100 * SECOND);
+        assert_eq!([(94, 96), (93, 94), (101, 101)].map(|(from, to)| lost(&ends, 1, from, to)), [true, false, false]);
+        ends.note(&Step::PowerCut(2, Keep::Nothing), 100 * SECOND);
+        assert_eq!([(82, 83), (80, 81), (99, 104)].map(|(from, to)| lost(&ends, 2, from, to)), [true, false, true]);
+        ends.note(&Step::FillDisk(3, 0), 200 * SECOND);
+        ends.note(&Step::FreeDisk(3), 210 * SECOND);
+        let full = [(190, 194), (190, 196), (270, 270), (276, 276)];
+        assert_eq!(full.map(|(from, to)| lost(&ends, 3, from, to)), [false, true, true, false]);
+        assert!(!ends.may_lose_files(3, 205 * SECOND), "a full disk keeps what it has");
+        ends.note(&Step::FailDisk(4, 0), 200 * SECOND);
+        assert!(lost(&ends, 4, 1, 2) && ends.may_lose_files(4, SECOND), "of any age");
+        ends.note(&Step::MendDisk(4), 210 * SECOND);
+        assert!(!lost(&ends, 4, 276, 276) && !ends.may_lose_files(4, 276 * SECOND));
+        assert!(!lost(&ends, 0, 100, 100), "another node");
     }
 }

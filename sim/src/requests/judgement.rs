@@ -18,8 +18,6 @@ use crate::workload::{Key, read_count, read_row};
 
 /// Rows of a page.
 const PAGE_ROWS: i32 = 7;
-/// By then a node that has answered a client has kept the hints of that request in files.
-const HINT_KEPT_NANOS: u64 = 5_000_000_000;
 /// Differences of one node that are reported.
 const TOLD_MAX: usize = 10;
 
@@ -56,7 +54,8 @@ impl Course<'_> {
         let when = "when all has healed";
         if self.expected.contains(&Part::Hints) && self.scenario.name == "hints" {
             self.wait_for_hints()?;
-            self.history.borrow_mut().has_all_hints = true;
+            let ends = &self.ends;
+            self.history.borrow_mut().hints_delivered(|change| ends.may_lose_files(change.node, change.start));
         }
         self.all = self.read(0, Consistency::All, when)?;
         let violations = whole::judge_batches(&self.history.borrow(), &self.all.rows);
@@ -104,13 +103,9 @@ impl Course<'_> {
         for node in self.nodes() {
             let start = self.now();
             let rows = self.read(node, Consistency::One, "while hints are delivered")?.rows;
-            let (end, history, ends) = (self.now(), self.history.borrow(), &self.ends.ends);
+            let (end, history, ends) = (self.now(), self.history.borrow(), &self.ends);
             let may_be_lost = |change: &Change| {
-                let until = change.acknowledged.unwrap_or(change.start) + HINT_KEPT_NANOS;
-                let takes = |(of, at, is_power_cut): &(usize, u64, bool)| {
-                    *of == change.node && *at >= change.start && (*is_power_cut || *at <= until)
-                };
-                ends.iter().any(takes)
+                ends.may_lose_hints(change.node, change.start, change.acknowledged.unwrap_or(change.start))
             };
             let seen = Seen { start, end, reach: Reach::Some(1), level: format!("ONE of node {node}"), rows };
             let judged = history.keys.iter().map(|key| acked::lacking(&history, &seen, *key, may_be_lost));

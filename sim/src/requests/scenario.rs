@@ -39,7 +39,8 @@ impl Part {
 }
 
 /// The parts that the product has, which runs expect unless they are given others. A part is added here in the commit that brings it.
-pub const LANDED: &[Part] = &[Part::Fence, Part::BatchCopies, Part::SyncedCounters];
+pub const LANDED: &[Part] =
+    &[Part::Hints, Part::Fence, Part::BatchCopies, Part::ScanRepair, Part::SyncedCounters];
 
 /// The parts that a run expects.
 pub type Expected = BTreeSet<Part>;
@@ -53,8 +54,8 @@ pub struct Scenario {
     work: Work,
     /// The acts in place of the work's, where the fence makes a TRUNCATE beside other requests safe; none: the same.
     fenced_acts: &'static [(Act, u64)],
-    /// True if disks run full and fail.
-    breaks_disks: bool,
+    /// The longest gaps between two steps of a plan, of which a seed has one.
+    pub gaps_max_seconds: [u64; 4],
     /// The fewest truncations that must be acknowledged.
     pub truncations_min: usize,
 }
@@ -70,6 +71,11 @@ const CLIENTS: Work = Work {
     gates_truncate: false,
     scans_repair: false,
 };
+
+/// Steps that meet each other, and pauses of half a minute.
+const GAPS: [u64; 4] = [1, 3, 3, 6];
+/// All choices of amounts whose outcome is not known are tried: the longer the troubles last, the more there are.
+const COUNTER_GAPS: [u64; 4] = [1, 2, 3, 3];
 
 /// All of them.
 pub const SCENARIOS: [Scenario; 5] = [
@@ -87,7 +93,7 @@ pub const SCENARIOS: [Scenario; 5] = [
             ..CLIENTS
         },
         fenced_acts: &[],
-        breaks_disks: true,
+        gaps_max_seconds: GAPS,
         truncations_min: 0,
     },
     Scenario {
@@ -99,7 +105,7 @@ pub const SCENARIOS: [Scenario; 5] = [
             ..CLIENTS
         },
         fenced_acts: &[],
-        breaks_disks: true,
+        gaps_max_seconds: COUNTER_GAPS,
         truncations_min: 0,
     },
     Scenario {
@@ -115,7 +121,7 @@ pub const SCENARIOS: [Scenario; 5] = [
             ..CLIENTS
         },
         fenced_acts: &[],
-        breaks_disks: true,
+        gaps_max_seconds: GAPS,
         truncations_min: 0,
     },
     Scenario {
@@ -127,8 +133,7 @@ pub const SCENARIOS: [Scenario; 5] = [
             ..CLIENTS
         },
         fenced_acts: &[],
-        // A hint that has no room is dropped.
-        breaks_disks: false,
+        gaps_max_seconds: GAPS,
         truncations_min: 0,
     },
     Scenario {
@@ -146,7 +151,7 @@ pub const SCENARIOS: [Scenario; 5] = [
             (Act::Scan, 30),
             (Act::Truncate, 10),
         ],
-        breaks_disks: true,
+        gaps_max_seconds: GAPS,
         truncations_min: 2,
     },
 ];
@@ -168,11 +173,7 @@ impl Scenario {
 
     /// The kinds of trouble. Disks are exchanged in the scenarios of the metadata group: what only one had is lost with it.
     pub fn kinds(&self) -> Vec<Kind> {
-        let is_wanted = |kind: &Kind| match kind {
-            Kind::EmptyDisk | Kind::OlderDisk => false,
-            Kind::FullDisk | Kind::FailingDisk => self.breaks_disks,
-            _ => true,
-        };
+        let is_wanted = |kind: &Kind| !matches!(kind, Kind::EmptyDisk | Kind::OlderDisk);
         Kind::ALL.into_iter().chain(Kind::TOGETHER).filter(is_wanted).collect()
     }
 }

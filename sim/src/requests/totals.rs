@@ -33,6 +33,8 @@ pub struct Totals {
     pub truncated: usize,
     /// Troubles of all.
     pub troubles: usize,
+    /// The fewest of one seed.
+    pub troubles_at_least: usize,
     /// Seeds of each scenario.
     pub scenarios: BTreeMap<&'static str, u64>,
     /// Errors of all, by code.
@@ -53,10 +55,9 @@ impl Totals {
         self.sent += outcome.sent;
         let share = 100.0 * outcome.unknown as f64 / outcome.sent.max(1) as f64;
         self.unknown_at_most = self.unknown_at_most.max(share);
-        self.acknowledged_at_least = match self.seeds {
-            1 => outcome.acknowledged,
-            _ => self.acknowledged_at_least.min(outcome.acknowledged),
-        };
+        let least = |so_far: usize, of_seed: usize| if self.seeds == 1 { of_seed } else { so_far.min(of_seed) };
+        self.acknowledged_at_least = least(self.acknowledged_at_least, outcome.acknowledged);
+        self.troubles_at_least = least(self.troubles_at_least, outcome.troubles);
         self.reads += outcome.reads;
         self.truncated += outcome.truncated;
         self.troubles += outcome.troubles;

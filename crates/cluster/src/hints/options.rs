@@ -1,7 +1,7 @@
 //! The settings of hints, under the names of `cassandra.yaml`.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// How a shard keeps and delivers hints.
@@ -28,6 +28,8 @@ pub struct HintOptions {
 }
 
 impl HintOptions {
+    /// Name of the folder of hints in a node's data folder.
+    pub const FOLDER: &str = "hints";
     /// Cassandra's default throttle.
     pub const THROTTLE: u64 = 1 << 20;
     /// Cassandra's default window.
@@ -36,6 +38,11 @@ impl HintOptions {
     pub const FILE_BYTES: u64 = 32 << 20;
     /// Cassandra's default flush period.
     pub const FLUSH_PERIOD: Duration = Duration::from_secs(10);
+
+    /// Defaults of a node with that data folder, which keeps its hints there.
+    pub fn in_data_dir(data_dir: &Path) -> HintOptions {
+        HintOptions { dir: Some(data_dir.join(HintOptions::FOLDER)), ..HintOptions::default() }
+    }
 }
 
 impl Default for HintOptions {

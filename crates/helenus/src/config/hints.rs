@@ -9,8 +9,6 @@ use super::ConfigError;
 use super::place::Place;
 use super::yaml::Node;
 
-/// The folder in the data folder.
-pub(super) const FOLDER: &str = "hints";
 /// The least and the greatest length of a file.
 pub(super) const FILE_BYTES: (u64, u64) = (1 << 20, 1 << 30);
 /// The least and the greatest time between two syncs.

@@ -374,7 +374,8 @@ fn complete_hints(settings: HintSettings, data_dir: &Path) -> Result<HintOptions
     let ((least, most), (soonest, latest)) = (hints::FILE_BYTES, hints::FLUSH_PERIOD);
     in_range("max_hints_file_size", options.file_bytes_max, least, most, print_size)?;
     in_range("hints_flush_period", options.flush_period, soonest, latest, |period| format!("{period:?}"))?;
-    Ok(HintOptions { dir: Some(dir.unwrap_or_else(|| data_dir.join(hints::FOLDER))), ..options })
+    let dir = dir.or_else(|| HintOptions::in_data_dir(data_dir).dir);
+    Ok(HintOptions { dir, ..options })
 }
 
 /// Where operators are answered; `None`: nowhere.

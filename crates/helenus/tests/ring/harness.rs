@@ -12,7 +12,7 @@ use cql_protocol::response::ResultBody;
 use cql_protocol::{
     Consistency, ErrorBody, FrameHeader, HEADER_LENGTH, Query, QueryParams, Request, Response, Startup, Version,
 };
-use helenus::config::{ClusterConfig, CommitLogSync, Compression, Config, FixedNode, FixedRing, Tokens};
+use helenus::config::{ClusterConfig, CommitLogSync, Compression, Config, FixedNode, FixedRing, HintOptions, Tokens};
 use helenus::node;
 use runtime::Options;
 use server::Limits;
@@ -158,8 +158,7 @@ impl Ring {
             log_to_stdout: false,
             planted: planted::Planted::NONE,
             salvage_commitlog: false,
-            // Tests look at replicas that miss writes.
-            hints: Default::default(),
+            hints: HintOptions::in_data_dir(&self.data_dir(index)),
         }
     }
 }
@@ -221,6 +220,16 @@ impl Drop for Node {
         {
             panic!("a shard panicked");
         }
+    }
+}
+
+/// Waits until it is so.
+#[track_caller]
+pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !is_so() {
+        assert!(Instant::now() < deadline, "waited {PATIENCE:?} in vain: {what}");
+        std::thread::sleep(Duration::from_millis(10));
     }
 }
 

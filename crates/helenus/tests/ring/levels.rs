@@ -2,7 +2,7 @@
 
 use cql_protocol::{Consistency, ErrorKind, WriteType};
 
-use crate::harness::{Client, Node, Ring, Rows};
+use crate::harness::{Client, Node, Ring, Rows, wait_until};
 
 pub const KEYSPACE: &str = "CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 2}";
 pub const TABLE: &str = "CREATE TABLE ks.t (k int, c int, v text, PRIMARY KEY (k, c)) \
@@ -106,6 +106,36 @@ fn with_one_node_down_one_works_and_all_is_unavailable() {
         "what one missed is there at ALL"
     );
     assert_eq!(again.client().run_when_met("SELECT * FROM ks.t WHERE k = 1", Consistency::All).len(), 2);
+}
+
+/// Bytes of a value that no other hint has.
+const LONG: usize = 4000;
+
+/// Bytes of the hints that a node keeps.
+fn hint_bytes(ring: &Ring, index: usize) -> u64 {
+    let folders = std::fs::read_dir(ring.data_dir(index).join("hints")).into_iter().flatten().flatten();
+    let files = folders.flat_map(|folder| std::fs::read_dir(folder.path()).into_iter().flatten().flatten());
+    files.map(|file| file.metadata().map_or(0, |metadata| metadata.len())).sum()
+}
+
+#[test]
+fn a_node_has_what_it_missed_though_the_one_that_kept_its_hint_ended_too() {
+    let ring = Ring::new(&[2, 2]);
+    let (mut nodes, mut clients) = two(&ring);
+    create(&mut clients);
+    clients[0].run_when_met("INSERT INTO ks.t (k, c, v) VALUES (1, 0, 'both')", Consistency::All);
+    drop(nodes.pop());
+    clients[0].error_when_seen("INSERT INTO ks.t (k, c, v) VALUES (1, 0, 'both')", Consistency::All);
+    let long = "x".repeat(LONG);
+    clients[0].run(&format!("INSERT INTO ks.t (k, c, v) VALUES (1, 1, '{long}')"), Consistency::One);
+    wait_until("the hint is in a file", || hint_bytes(&ring, 0) > LONG as u64);
+    drop(nodes);
+    let again = [ring.start(0), ring.start(1)];
+    let mut client = again[1].client();
+    wait_until("the node has what it missed", || {
+        client.try_run("SELECT * FROM ks.t WHERE k = 1", Consistency::One).is_ok_and(|rows| rows.len() == 2)
+    });
+    wait_until("the hint is removed", || hint_bytes(&ring, 0) == 0);
 }
 
 #[test]

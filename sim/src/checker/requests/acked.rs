@@ -2,7 +2,7 @@
 
 use super::at_least;
 use crate::workload::Key;
-use crate::workload::requests::{Change, Effect, Reach, Requests, Seen};
+use crate::workload::requests::{Change, Effect, Requests, Seen};
 
 /// Judges a row of a read.
 ///
@@ -21,7 +21,7 @@ pub fn judge_row(history: &Requests, seen: &Seen, key: Key) -> Result<(), String
     let is_due = |change: &Change| {
         change.acknowledged.is_some_and(|told| told < seen.start)
             && change.extent.covers(key)
-            && reached(history, change).meets(&seen.reach, &history.factors)
+            && change.reach.meets(&seen.reach, &history.factors)
             && !history.may_be_truncated(change.start, seen.end)
     };
     match history.changes.iter().rposition(is_due) {
@@ -40,13 +40,5 @@ pub fn lacking(history: &Requests, seen: &Seen, key: Key, lost: impl Fn(&Change)
     match history.changes.iter().rposition(is_due) {
         Some(least) => at_least(history, seen, key, least as u64, "was acknowledged and hinted"),
         None => Ok(()),
-    }
-}
-
-/// The replicas that have an acknowledged change.
-fn reached(history: &Requests, change: &Change) -> Reach {
-    match &change.reach {
-        Reach::Some(0) if history.has_all_hints => Reach::Some(1),
-        reach => reach.clone(),
     }
 }

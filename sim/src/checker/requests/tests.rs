@@ -81,7 +81,9 @@ fn acked_a_hint_that_was_delivered_is_a_write() {
     let any = Reach::of(cql_protocol::Consistency::Any, 0, &[3]);
     change(&mut history, &[KEY], Effect::Write, &any, 10, Some(20));
     assert!(holds(&mut history, 100, &ALL, None), "it may be a hint");
-    history.has_all_hints = true;
+    history.hints_delivered(|_| true);
+    assert!(holds(&mut history, 100, &ALL, None), "its hint may be lost");
+    history.hints_delivered(|_| false);
     assert!(!holds(&mut history, 100, &ALL, None) && holds(&mut history, 100, &QUORUM, None));
     assert!(holds(&mut history, 100, &ALL, Some(0)));
 }
@@ -123,6 +125,33 @@ fn monotonic_what_was_shown_is_not_taken_back() {
     assert!(!holds(&mut history, 300, &QUORUM, Some(0)), "it was shown long before the end, and synced");
     history.node_ended(100, Duration::from_nanos(100));
     assert!(holds(&mut history, 300, &QUORUM, Some(0)), "the node may not have synced it");
+}
+
+#[test]
+fn monotonic_a_truncate_takes_along_what_a_read_beside_it_has_shown() {
+    let mut history = three();
+    change(&mut history, &[KEY], Effect::Write, &QUORUM, 1, None);
+    let shown = |history: &mut Requests, start| {
+        judge(history, &seen(start, &QUORUM, &[(KEY, 0)]), |key| key == KEY, Some(QUORUM));
+        assert!(history.violations.is_empty());
+    };
+    // The read lasts from 20 to 30.
+    shown(&mut history, 20);
+    history.truncations.push(Truncation { start: 22, end: TruncateEnd::Done(28) });
+    assert!(holds(&mut history, 100, &QUORUM, None), "its first page was read before");
+    shown(&mut history, 40);
+    assert!(!holds(&mut history, 100, &QUORUM, None), "it was shown again after the answer");
+}
+
+#[test]
+fn monotonic_a_read_during_which_a_node_ended_promises_nothing() {
+    let mut history = three();
+    change(&mut history, &[KEY], Effect::Write, &QUORUM, 1, None);
+    history.node_ended(25, Duration::from_nanos(100));
+    judge(&mut history, &seen(20, &QUORUM, &[(KEY, 0)]), |key| key == KEY, Some(QUORUM));
+    assert!(holds(&mut history, 100, &QUORUM, None), "the node had it in memory alone");
+    judge(&mut history, &seen(30, &QUORUM, &[(KEY, 0)]), |key| key == KEY, Some(QUORUM));
+    assert!(!holds(&mut history, 100, &QUORUM, None), "no node has ended since");
 }
 
 #[test]

@@ -99,7 +99,9 @@ pub struct Known {
     pub value: u64,
     /// The replicas that have it.
     pub reach: Reach,
-    /// The end of that read.
+    /// The beginning of that read: a TRUNCATE that was under way then may take the value along, though the read has shown it.
+    pub since: u64,
+    /// Its end.
     pub at: u64,
 }
 
@@ -143,10 +145,10 @@ pub struct Requests {
     pub refused: BTreeMap<String, u64>,
     /// Answers that cannot be right.
     pub violations: Vec<String>,
+    /// The moment at which a node ended last.
+    pub ended: Option<u64>,
     /// The moment at which the plan had healed all, and all nodes were ready.
     pub healed: Option<u64>,
-    /// True if all hints have been delivered: what was acknowledged at ANY is on a replica.
-    pub has_all_hints: bool,
     /// Clients send no more.
     pub is_over: bool,
     /// Clients begin no request while another one truncates.
@@ -188,9 +190,19 @@ impl Requests {
     /// Takes note that a node ended without an order, or lost its power: it may take along what reads have shown of its memory and it had not synced, which is
     /// younger than `within`.
     pub fn node_ended(&mut self, now: u64, within: Duration) {
+        self.ended = self.ended.max(Some(now));
         let since = now.saturating_sub(u64::try_from(within.as_nanos()).unwrap_or(u64::MAX));
         self.known.values_mut().for_each(|known| known.retain(|known| known.at < since));
         self.sums.node_ended(since);
+    }
+
+    /// Takes note that all hints have been delivered, but for those that may be `lost`: a replica has what was acknowledged at ANY.
+    pub fn hints_delivered(&mut self, lost: impl Fn(&Change) -> bool) {
+        for change in self.changes.iter_mut().filter(|change| change.acknowledged.is_some() && !lost(change)) {
+            if change.reach == Reach::Some(0) {
+                change.reach = Reach::Some(1);
+            }
+        }
     }
 
     /// Changes, additions and truncations that were acknowledged.
