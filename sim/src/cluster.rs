@@ -10,7 +10,9 @@ use std::time::Duration;
 use crate::enumerate::Boundary;
 use crate::site::Site;
 use admin::Questions;
-use helenus::config::{CommitLogSync, Compression, Config, FixedNode, FixedRing, Guardrails, Secret, Tokens};
+use helenus::config::{
+    CommitLogSync, Compression, Config, FixedNode, FixedRing, Guardrails, Secret, TimeoutOptions, Tokens,
+};
 use helenus::node::{self, NodeError, Ready};
 use planted::Planted;
 use runtime::sim::{Disk, Ended, HostId, Started, World, WorldOptions};
@@ -380,6 +382,12 @@ pub(crate) fn config(options: NodeOptions, listen: SocketAddr, shards: u16) -> C
         salvage_commitlog: false,
         // Tests look at replicas that miss writes.
         hints: Default::default(),
+        // Shorter than the defaults: a run has more of what comes after a time-out.
+        timeouts: TimeoutOptions {
+            counter_write: Duration::from_secs(2),
+            truncate: Duration::from_secs(10),
+            ..TimeoutOptions::default()
+        },
     }
 }
 

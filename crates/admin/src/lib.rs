@@ -23,7 +23,7 @@ mod state;
 
 pub use ask::{
     Answer, DrainStep, HintSwitch, Question, QuestionResponder, QuestionSeat, Questions, Refusal, SnapshotStep,
-    questions,
+    TimeoutKind, questions,
 };
 pub use facts::{
     Buckets, CompactionFacts, EndedCompactionFacts, GroupFacts, HintFacts, KeyspaceFacts, LifeFacts, NodeFacts,

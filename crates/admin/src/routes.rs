@@ -14,6 +14,7 @@ mod requests;
 mod sampling;
 mod snapshots;
 mod tables;
+mod timeouts;
 mod upgrade;
 
 use axum::Router;
@@ -42,6 +43,7 @@ fn rest() -> Router<App> {
         .merge(gossip::routes())
         .merge(departures::routes())
         .merge(hints::routes())
+        .merge(timeouts::routes())
         .merge(cache::routes())
         .merge(compaction::routes())
         .merge(snapshots::routes())

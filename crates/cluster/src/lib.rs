@@ -17,6 +17,7 @@ mod hints;
 mod outcome;
 mod plan;
 mod read;
+mod timeouts;
 mod write;
 
 /// The bug that `HELENUS_PLANT` names, where bugs are compiled in.

@@ -189,6 +189,7 @@ impl Engine {
             internode,
             scans_max: options.scans_max,
             hints: options.hints,
+            timeouts: options.timeouts,
         });
         let system = SystemTables::new(node.clone(), async || runtime.maybe_yield().await).await;
         let catalog = Rc::new(Catalog::new(schema, Rc::new(system), &coordinator));

@@ -30,7 +30,7 @@ pub mod system;
 mod trace;
 mod warnings;
 
-pub use cluster::coordinator::HintOptions;
+pub use cluster::coordinator::{HintOptions, TimeoutKind, TimeoutOptions};
 pub use domain::{SchemaDomain, TruncationsDomain, pending_truncations, truncations_of};
 pub use engine::{
     EndpointsError, Engine, EngineStats, StatementSummary, announce_node, deliver_hints, disk_bytes, endpoints,

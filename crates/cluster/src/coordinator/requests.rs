@@ -16,9 +16,10 @@ use crate::outcome::Failure;
 use crate::paxos::Attempt;
 use crate::plan::{Nodes, PlanPlace, ReplicaPlan, Replication};
 use crate::replica::{PageLimits, ReplicaError, Shards};
+use crate::timeouts::TimeoutKind;
 use crate::write::PlannedMutation;
 
-/// The longest that a read waits for this node to apply a change.
+/// The longest that a read waits for this node to apply a change, if its own time is not shorter.
 const CATCH_UP_TIME: Duration = Duration::from_secs(2);
 
 impl Coordinator {
@@ -119,10 +120,11 @@ impl Coordinator {
         limits: PageLimits,
         sink: &mut impl RowSink,
     ) -> Result<ReadDone, Failure> {
-        let planned = read_planned_at(&self.inner.shards, table.id, plan.epoch()).await?;
+        let kind = TimeoutKind::Read;
+        let planned = read_planned_at(&self.inner.shards, kind, table.id, plan.epoch()).await?;
         let limits = PageLimits { planned, ..limits };
         let read = self.inner.reads.read(plan, table, command, limits, sink).await;
-        judge_read(&self.inner.shards, planned, plan.nodes, read).await
+        judge_read(&self.inner.shards, (kind, planned), plan.nodes, read).await
     }
 
     /// Scans partitions in the order of tokens. `limits` says how much the sink is going to take, in all.
@@ -137,10 +139,11 @@ impl Coordinator {
         limits: PageLimits,
         sink: &mut impl RowSink,
     ) -> Result<ReadDone, Failure> {
-        let planned = read_planned_at(&self.inner.shards, table.id, replication.epoch()).await?;
+        let kind = TimeoutKind::Range;
+        let planned = read_planned_at(&self.inner.shards, kind, table.id, replication.epoch()).await?;
         let limits = PageLimits { planned, ..limits };
         let scanned = self.inner.reads.scan(replication, level, table, command, limits, sink).await;
-        judge_read(&self.inner.shards, planned, replication.nodes(), scanned).await
+        judge_read(&self.inner.shards, (kind, planned), replication.nodes(), scanned).await
     }
 
     /// True if no attempt at a partition of this shard goes on beyond the present call.
@@ -180,7 +183,7 @@ impl Coordinator {
 }
 
 /// The epoch that a read's plan by a ring rests on, once this node has applied it.
-async fn read_planned_at(shards: &Shards, table: TableId, ring: Epoch) -> Result<Epoch, Failure> {
+async fn read_planned_at(shards: &Shards, kind: TimeoutKind, table: TableId, ring: Epoch) -> Result<Epoch, Failure> {
     let fence = &shards.fence;
     let planned = match fence.judge(table, fence.moment(), ring, false) {
         Plan::Stands(epoch) => epoch,
@@ -189,7 +192,8 @@ async fn read_planned_at(shards: &Shards, table: TableId, ring: Epoch) -> Result
     if fence.has_applied(planned) {
         return Ok(planned);
     }
-    match shards.runtime.timeout(CATCH_UP_TIME, fence.catch_up(None, planned)).await {
+    let time = CATCH_UP_TIME.min(shards.timeouts.get(kind));
+    match shards.runtime.timeout(time, fence.catch_up(None, planned)).await {
         Ok(true) => Ok(planned),
         Ok(false) | Err(Elapsed) => Err(Failure::Timeout { received: 0 }),
     }
@@ -198,7 +202,7 @@ async fn read_planned_at(shards: &Shards, table: TableId, ring: Epoch) -> Result
 /// The end of a read whose plan rests on an epoch. Where a replica was Stale, or the ring has changed meanwhile, no answer to it counts.
 async fn judge_read(
     shards: &Shards,
-    planned: Epoch,
+    (kind, planned): (TimeoutKind, Epoch),
     nodes: &Rc<Nodes>,
     read: Result<ReadDone, Failure>,
 ) -> Result<ReadDone, Failure> {
@@ -218,7 +222,8 @@ async fn judge_read(
         }
         _ => return read,
     };
-    let caught_up = shards.runtime.timeout(CATCH_UP_TIME, fence.catch_up_after(node, epoch)).await;
+    let time = CATCH_UP_TIME.min(shards.timeouts.get(kind));
+    let caught_up = shards.runtime.timeout(time, fence.catch_up_after(node, epoch)).await;
     match caught_up {
         Ok(true) => Err(Failure::Outdated),
         Ok(false) | Err(Elapsed) => Err(Failure::Timeout { received: 0 }),

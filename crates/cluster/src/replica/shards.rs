@@ -14,6 +14,7 @@ use super::message::{PageLimits, ReadRequest, ReplicaReply, ReplicaRequest, Writ
 use super::serve::{page_of_data, serve};
 use crate::batches::{BatchName, Copies, Fate};
 use crate::fence::Fence;
+use crate::timeouts::Timeouts;
 
 /// Encoded mutations by the shard that owns them.
 pub(crate) type ByShard = Vec<(ShardId, Vec<Vec<u8>>)>;
@@ -31,6 +32,8 @@ pub(crate) struct Shards {
     pub(crate) fence: Rc<Fence>,
     /// The copies of other nodes' batches that this shard keeps.
     pub(crate) copies: Rc<Copies>,
+    /// The times that requests wait for other nodes.
+    pub(crate) timeouts: Timeouts,
     mesh: Mesh<ReplicaRequest, ReplicaReply>,
 }
 
@@ -40,13 +43,13 @@ impl Shards {
         runtime: Runtime,
         sharder: Sharder,
         storage: Shard,
-        counter: CounterId,
+        (counter, timeouts): (CounterId, Timeouts),
         seat: MeshSeat<ReplicaRequest, ReplicaReply>,
     ) -> Rc<Shards> {
         let fence = Rc::new(Fence::open(storage.planted()));
         let copies = Rc::new(Copies::of_node(HostId(counter.0)));
         let mesh = serve(&runtime, seat, storage.clone(), (Rc::clone(&fence), Rc::clone(&copies)));
-        Rc::new(Shards { runtime, sharder, storage, counter, fence, copies, mesh })
+        Rc::new(Shards { runtime, sharder, storage, counter, fence, copies, timeouts, mesh })
     }
 
     /// The shard that this is.

@@ -4,6 +4,7 @@
 
 mod facts;
 mod hints;
+mod timeouts;
 
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -22,6 +23,7 @@ use storage::{Garbage, Shard, SnapshotError};
 use topology::HostId;
 
 use hints::{hint_facts, set_hints};
+use timeouts::{set_timeout, timeout};
 
 use super::cluster::departures::Departures;
 use super::cluster::upgrade::{finalize_upgrade, upgrade_facts};
@@ -152,6 +154,11 @@ impl Operator {
             Question::Hints => Ok(Answer::Hints(hint_facts(self.hints()?))),
             Question::SetHints(switch) => {
                 set_hints(self.hints()?, switch)?;
+                Ok(Answer::Done)
+            }
+            Question::Timeout(kind) => Ok(Answer::Timeout(timeout(&self.engine, kind))),
+            Question::SetTimeout(kind, time) => {
+                set_timeout(self, kind, time);
                 Ok(Answer::Done)
             }
             Question::SetTraceProbability(probability) => {

@@ -12,7 +12,9 @@ use cql_protocol::response::ResultBody;
 use cql_protocol::{
     Consistency, ErrorBody, FrameHeader, HEADER_LENGTH, Query, QueryParams, Request, Response, Startup, Version,
 };
-use helenus::config::{ClusterConfig, CommitLogSync, Compression, Config, FixedNode, FixedRing, Tokens};
+use helenus::config::{
+    ClusterConfig, CommitLogSync, Compression, Config, FixedNode, FixedRing, TimeoutOptions, Tokens,
+};
 use helenus::node;
 use runtime::Options;
 use server::Limits;
@@ -160,6 +162,8 @@ impl Ring {
             salvage_commitlog: false,
             // Tests look at replicas that miss writes.
             hints: Default::default(),
+            // A TRUNCATE that lacks a node is to end before its client does.
+            timeouts: TimeoutOptions { truncate: Duration::from_secs(10), ..TimeoutOptions::default() },
         }
     }
 }

@@ -1,7 +1,6 @@
 //! The way of requests that must wait: each is a task that owns a copy of its frame.
 
-use std::time::Duration;
-
+use cluster::coordinator::TimeoutKind;
 use cql_protocol::request::{Batch, BatchQuery, Query, Request};
 use cql_protocol::response::{SchemaChange, SchemaChangeKind, SchemaTarget, insert_warnings, write_schema_change};
 use cql_protocol::{FrameHeader, write_set_keyspace, write_void};
@@ -23,10 +22,8 @@ use crate::plan::{Action, Binds};
 use crate::prepared::statement_id_in_steps;
 use crate::trace::Trace;
 
-/// The most plans of one request: each comes after a change of the ring or of a table.
+/// The most plans of one request: each comes after a change of the ring or of a table. None is made after the time that a read of a partition may take.
 const PLANS_MAX: u32 = 8;
-/// Time after which none is made any more, as long as a read of a partition may take.
-const PLAN_AGAIN_TIME: Duration = Duration::from_secs(5);
 /// The most bytes of a schema statement's text.
 const DDL_BYTES_MAX: usize = 2 << 20;
 
@@ -280,10 +277,11 @@ pub(super) async fn run_planning_again(
     out: &mut Vec<u8>,
 ) -> Result<(), QueryError> {
     let runtime = &engine.inner.runtime;
-    let until = runtime.now() + PLAN_AGAIN_TIME;
+    let began = runtime.now();
+    let is_in_time = || runtime.now() < began + engine.inner.coordinator.timeouts().get(TimeoutKind::Read);
     for _ in 1..PLANS_MAX {
         match engine.run_request(session, header, body, trace, out).await {
-            Err(error) if error.is_outdated() && runtime.now() < until => {
+            Err(error) if error.is_outdated() && is_in_time() => {
                 stdx::sometimes!("a statement is planned again");
                 trace.iter().for_each(|trace| trace.step(format!("Planning again: {error}")));
                 out.clear();
