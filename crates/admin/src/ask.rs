@@ -89,6 +89,8 @@ pub enum Question {
     Hints,
     /// Set something of hints.
     SetHints(HintSwitch),
+    /// The times in which other nodes answer the shard's reads.
+    AnswerTimes,
     /// The time that requests of a kind have, of shard 0.
     Timeout(TimeoutKind),
     /// The time that requests of a kind have from now on.
@@ -237,6 +239,8 @@ pub enum Answer {
     Upgrade(UpgradeFacts),
     /// To [`Question::Hints`].
     Hints(HintFacts),
+    /// To [`Question::AnswerTimes`]: host ids, and smoothed times in microseconds.
+    AnswerTimes(Vec<(String, u64)>),
     /// To [`Question::Timeout`].
     Timeout(Duration),
     /// It is done.

@@ -26,9 +26,9 @@ pub use ask::{
     TimeoutKind, questions,
 };
 pub use facts::{
-    Buckets, CompactionFacts, EndedCompactionFacts, GroupFacts, HintFacts, KeyspaceFacts, LifeFacts, NodeFacts,
-    NodeHintFacts, ProcessFacts, RequestFacts, RingNode, SampledFacts, SampledPartition, ScrubFacts, ShardFigures,
-    SlowQuery, SnapshotFacts, TableFacts, TableName, UpgradeFacts, UpgradeNode,
+    Buckets, CompactionFacts, EndedCompactionFacts, FailedFacts, GroupFacts, HintFacts, KeyspaceFacts, LifeFacts,
+    NodeFacts, NodeHintFacts, ProcessFacts, RequestFacts, RingNode, SampledFacts, SampledPartition, ScrubFacts,
+    ShardFigures, SlowQuery, SnapshotFacts, TableFacts, TableName, UpgradeFacts, UpgradeNode,
 };
 pub use listen::{Bound, Endpoint, ListenError, bind};
 pub use logging::LogLevel;

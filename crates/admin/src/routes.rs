@@ -25,7 +25,7 @@ use crate::state::App;
 
 pub(crate) use cql::{BODY_BYTES_MAX as CQL_BODY_BYTES_MAX, PATH as CQL_PATH};
 pub(crate) use node::figures;
-pub(crate) use requests::{by_kind, errors};
+pub(crate) use requests::{by_kind, errors, failed};
 
 /// The REST port's.
 pub(crate) async fn api(app: &App) -> Router {

@@ -118,6 +118,11 @@ impl Copies {
         }
     }
 
+    /// Copies that are kept.
+    pub(crate) fn count(&self) -> u64 {
+        self.kept.borrow().len() as u64
+    }
+
     /// True if no copy is kept.
     pub(crate) fn is_empty(&self) -> bool {
         self.kept.borrow().is_empty()

@@ -5,6 +5,7 @@
 //! encoded. This is the door to it; the work is done by its parts: [`crate::plan`], [`crate::write`], [`crate::read`],
 //! [`crate::paxos`] and [`crate::replica`]. See `docs/internals/coordinator.md`.
 
+mod counters;
 mod peers;
 mod requests;
 
@@ -26,6 +27,7 @@ use crate::read::Reads;
 use crate::replica::Shards;
 use crate::write::Writes;
 
+pub use self::counters::{RequestCounters, answer_nanos};
 pub use crate::hints::{HintFigures, HintOptions, Hints, PendingHints};
 pub use crate::outcome::{Failure, Refusal};
 pub use crate::paxos::Attempt;
@@ -213,11 +215,6 @@ impl Coordinator {
     #[inline]
     pub fn prefetch_entry(&self, table: TableId, token: Token) {
         self.storage().prefetch_entry(table, token);
-    }
-
-    /// Counts of what reads over several replicas did, since the start.
-    pub fn read_counters(&self) -> ReadCounters {
-        self.inner.reads.counters()
     }
 
     /// True if a node answers, as this shard sees it.

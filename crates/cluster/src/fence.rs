@@ -79,6 +79,8 @@ pub struct Fence {
     catch_up: OnceCell<CatchUp>,
     /// Calls to catch up that are under way: one is enough for all that wait for an epoch.
     calls: Semaphore,
+    /// Requests refused, since their plans were older than a change.
+    refused: Cell<u64>,
     planted: Planted,
 }
 
@@ -101,6 +103,7 @@ impl Fence {
             tables: RefCell::default(),
             catch_up: OnceCell::new(),
             calls: Semaphore::new(CALLS_MAX),
+            refused: Cell::default(),
             planted,
         }
     }
@@ -120,6 +123,11 @@ impl Fence {
         self.ring.set(ring);
         self.rise(epoch);
         self.reached(epoch);
+    }
+
+    /// Requests that this shard has refused since their plans were older than a change.
+    pub(crate) fn refused(&self) -> u64 {
+        self.refused.get()
     }
 
     /// True if epochs are compared.

@@ -11,6 +11,7 @@ use storage::{Ack, BatchId, LogSequence, ReadEnd, RowSink, TryOutcome};
 use topology::{ConsistencyLevel, Epoch, Token};
 
 use super::Coordinator;
+use crate::counts::count;
 use crate::fence::Plan;
 use crate::outcome::Failure;
 use crate::paxos::Attempt;
@@ -208,7 +209,10 @@ async fn judge_read(
 ) -> Result<ReadDone, Failure> {
     let fence = &shards.fence;
     let (node, epoch) = match &read {
-        Ok(_) if fence.is_placed_otherwise(planned) => return Err(Failure::Outdated),
+        Ok(_) if fence.is_placed_otherwise(planned) => {
+            count(&shards.counts.planned_again);
+            return Err(Failure::Outdated);
+        }
         Err(Failure::Refused(ReplicaError::Stale { epoch, shard })) => (nodes.host_at(*shard), *epoch),
         Err(Failure::Failed { refusals, .. }) => {
             let stale = refusals.iter().find_map(|refusal| match refusal.error {
@@ -225,7 +229,10 @@ async fn judge_read(
     let time = CATCH_UP_TIME.min(shards.timeouts.get(kind));
     let caught_up = shards.runtime.timeout(time, fence.catch_up_after(node, epoch)).await;
     match caught_up {
-        Ok(true) => Err(Failure::Outdated),
+        Ok(true) => {
+            count(&shards.counts.planned_again);
+            Err(Failure::Outdated)
+        }
         Ok(false) | Err(Elapsed) => Err(Failure::Timeout { received: 0 }),
     }
 }

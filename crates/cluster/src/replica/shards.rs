@@ -13,6 +13,7 @@ use super::error::ReplicaError;
 use super::message::{PageLimits, ReadRequest, ReplicaReply, ReplicaRequest, WriteTerms};
 use super::serve::{page_of_data, serve};
 use crate::batches::{BatchName, Copies, Fate};
+use crate::counts::Counts;
 use crate::fence::Fence;
 use crate::timeouts::Timeouts;
 
@@ -34,6 +35,8 @@ pub(crate) struct Shards {
     pub(crate) copies: Rc<Copies>,
     /// The times that requests wait for other nodes.
     pub(crate) timeouts: Timeouts,
+    /// Counts of requests over several nodes.
+    pub(crate) counts: Counts,
     mesh: Mesh<ReplicaRequest, ReplicaReply>,
 }
 
@@ -49,7 +52,8 @@ impl Shards {
         let fence = Rc::new(Fence::open(storage.planted()));
         let copies = Rc::new(Copies::of_node(HostId(counter.0)));
         let mesh = serve(&runtime, seat, storage.clone(), (Rc::clone(&fence), Rc::clone(&copies)));
-        Rc::new(Shards { runtime, sharder, storage, counter, fence, copies, timeouts, mesh })
+        let counts = Counts::default();
+        Rc::new(Shards { runtime, sharder, storage, counter, fence, copies, timeouts, counts, mesh })
     }
 
     /// The shard that this is.

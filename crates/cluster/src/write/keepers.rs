@@ -11,6 +11,7 @@ use storage::BatchId;
 use topology::{Epoch, HostId, NodeIndex, Ring};
 
 use crate::batches::{BatchName, Fate, NAMES_MAX};
+use crate::counts::count;
 use crate::plan::{Nodes, Placement};
 use crate::replica::{ReplicaError, ReplicaShard, Shards, ask_about_batches, ask_to_copy, tell_batches_done};
 use crate::timeouts::TimeoutKind;
@@ -83,9 +84,16 @@ impl Keepers {
                 let kept = keepers.copy_to(node, &mutations, planned).await;
                 let mut answers = answers.borrow_mut();
                 answers.open -= 1;
+                let counts = &keepers.shards.counts;
                 match kept {
-                    Ok(()) => answers.has_kept = true,
-                    Err(error) => answers.refusal = Some((node, error)),
+                    Ok(()) => {
+                        count(&counts.batch_copies);
+                        answers.has_kept = true;
+                    }
+                    Err(error) => {
+                        count(&counts.batch_copies_failed);
+                        answers.refusal = Some((node, error));
+                    }
                 }
                 changed.notify();
             });

@@ -12,6 +12,7 @@ use super::missed::Hinting;
 use super::planned::PlannedMutation;
 use super::writes::Writes;
 use crate::batches::{BatchName, Due, Fate};
+use crate::counts::count;
 use crate::replica::{ReplicaError, log_batch};
 use crate::timeouts::TimeoutKind;
 
@@ -97,6 +98,7 @@ impl Keeper {
                 shards.copies.stays(due.name, !is_seen_to, self.next_look());
             } else {
                 shards.copies.delivered(due.name);
+                count(&shards.counts.batch_copies_delivered);
             }
         }
     }

@@ -31,6 +31,7 @@ use super::place::Place;
 use super::planned::{PlannedMutation, by_shard};
 use super::tally::{Answer, Stage, Tally, Verdict};
 use super::writes::Writes;
+use crate::counts::count;
 use crate::fence::{NO_EPOCH, Plan};
 use crate::outcome::Failure;
 use crate::plan::{Nodes, Replication};
@@ -178,6 +179,7 @@ impl Writes {
                 }
             }
             stdx::sometimes!("a write is planned again");
+            count(&self.shards.counts.planned_again);
         }
     }
 

@@ -164,7 +164,7 @@ impl Client {
     }
 
     pub fn counters(&self) -> ReadCounters {
-        self.coordinator.read_counters()
+        self.coordinator.counters().reads
     }
 
     /// Does something to the world, and waits until it is done.

@@ -14,7 +14,7 @@ use admin::{
     Answer, CompactionFacts, DrainStep, EndedCompactionFacts, Question, QuestionResponder, QuestionSeat, Refusal,
     ScrubFacts, SnapshotFacts, SnapshotStep, TableName,
 };
-use cluster::coordinator::Hints;
+use cluster::coordinator::{Hints, answer_nanos};
 use query::{EndpointsError, Engine, endpoints};
 use runtime::{Group, Instant, Runtime};
 use schema::{Table, TableId};
@@ -155,6 +155,10 @@ impl Operator {
             Question::SetHints(switch) => {
                 set_hints(self.hints()?, switch)?;
                 Ok(Answer::Done)
+            }
+            Question::AnswerTimes => {
+                let times = answer_nanos(self.engine.coordinator()).into_iter();
+                Ok(Answer::AnswerTimes(times.map(|(node, nanos)| (node.to_string(), nanos / 1000)).collect()))
             }
             Question::Timeout(kind) => Ok(Answer::Timeout(timeout(&self.engine, kind))),
             Question::SetTimeout(kind, time) => {
