@@ -11,7 +11,7 @@ use crate::enumerate::Boundary;
 use crate::site::Site;
 use admin::Questions;
 use helenus::config::{
-    CommitLogSync, Compression, Config, FixedNode, FixedRing, Guardrails, HintOptions, Secret, Tokens,
+    CommitLogSync, Compression, Config, FixedNode, FixedRing, Guardrails, HintOptions, Secret, TimeoutOptions, Tokens,
 };
 use helenus::node::{self, NodeError, Ready};
 use planted::Planted;
@@ -384,6 +384,12 @@ pub(crate) fn config(options: NodeOptions, listen: SocketAddr, shards: u16) -> C
         planted: options.planted,
         salvage_commitlog: false,
         hints: if options.hints { HintOptions::in_data_dir(Path::new(DATA)) } else { HintOptions::default() },
+        // Shorter than the defaults: a run has more of what comes after a time-out.
+        timeouts: TimeoutOptions {
+            counter_write: Duration::from_secs(2),
+            truncate: Duration::from_secs(10),
+            ..TimeoutOptions::default()
+        },
     }
 }
 

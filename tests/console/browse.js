@@ -35,7 +35,7 @@ step('works out rates and percentiles', async (page) => {
     const pulse = (uptime, reads, cpu) => ({
       uptime_ms: uptime, cpu_micros: cpu, bucket_offsets: [1, 10, 100], errors: [], kinds: [{ kind: 'read', micros_sum: reads.reduce((sum, count) => sum + count, 0) * 5, buckets: reads }],
       memory: { resident: 1, rows: { used: 1, budget: 2, hits: cpu, misses: 0 } }, compactions: { bytes: 0 },
-      shards: [{ cpu_micros: cpu, requests: reads[0], crossed: 0, stalls_over_1ms: 0 }],
+      shards: [{ cpu_micros: cpu, requests: reads[0], crossed: 0, stalls_over_1ms: 0 }], ring: { timeouts: reads[0], hints_created: uptime },
     });
     return {
       quantiles: [0.5, 0.9, 0.99, 1].map((part) => quantile([1, 10, 100], [90, 9, 0, 1], part)),
@@ -50,6 +50,7 @@ step('works out rates and percentiles', async (page) => {
   assert.deepEqual([told.since.reads.rate, told.since.reads.p99, told.since.reads.mean], [100, 10, 5]);
   assert.deepEqual([told.since.cores, told.since.shards[0].load], [0.25, 0.25]);
   assert.deepEqual(told.since.caches.map((cache) => [cache.name, cache.hitPart]), [['rows', 1]]);
+  assert.deepEqual(told.since.ring, [{ name: 'timeouts', all: 10, rate: 0 }, { name: 'hints_created', all: 3000, rate: 1000 }]);
   assert.deepEqual([told.restarted, told.emptied], [null, null]);
 });
 
@@ -58,10 +59,11 @@ step('works out arcs from tokens', async (page) => {
     const { ARCS_MAX, byOwner, pathOf, rowsOf, sentenceOf, shareArcs, sharesOf, tokenArcs } = await import('/console/ring.js');
     const token = (key, value) => ({ key: String(key), value });
     const quarters = tokenArcs([token(0, 'a'), token(-(2n ** 62n), 'b'), token(2n ** 62n, 'a')]);
-    const node = (endpoint, life) => ({ endpoint, datacenter: 'dc1', rack: 'r1', is_local: false, is_up: life?.verdict === 'up', tokens: 1, life });
+    const node = (endpoint, life) => ({ endpoint, host_id: `id-${endpoint}`, datacenter: 'dc1', rack: 'r1', is_local: false, is_up: life?.verdict === 'up', tokens: 1, life });
     const life = (verdict, more) => ({ verdict, since_ms: 65_000, is_ready: true, load_bytes: 5, clock_offset_us: -700_000, clock_error_us: 100, ...more });
     const nodes = [node('a', life('up')), node('b', life('convicted')), node('c', null), node('d', life('up', { is_ready: false, clock_offset_us: 500_050 }))];
-    const rows = rowsOf(nodes, sharesOf(quarters), { joining: ['d'], leaving: ['b'], moving: ['c'] });
+    const known = { times: [{ host_id: 'id-b', micros: 410 }], hints: [{ host_id: 'id-c', bytes: 7, files: 1 }] };
+    const rows = rowsOf(nodes, sharesOf(quarters), { joining: ['d'], leaving: ['b'], moving: ['c'] }, known);
     return {
       quarters, shares: [...sharesOf(quarters)], ofA: byOwner(quarters).get('a'),
       alone: tokenArcs([token(5, 'a')]), none: tokenArcs([]),
@@ -70,6 +72,7 @@ step('works out arcs from tokens', async (page) => {
       cut: shareArcs(Array.from({ length: ARCS_MAX + 1 }, () => ({ key: 'a', value: '0' }))).length,
       whole: pathOf([{ from: 0, to: 1 }], 100), half: pathOf([{ from: 0.25, to: 0.75 }], 100), nothing: pathOf([], 100),
       rows: rows.map((row) => [row.letters, row.seen, row.share, row.clock.words, row.series]),
+      known: rows.map((row) => [row.answers, row.hints]),
       sentences: [sentenceOf(rows, 12), sentenceOf([rows[0], rows[3]], null)],
     };
   });
@@ -90,6 +93,7 @@ step('works out arcs from tokens', async (page) => {
     ['DM', 'down', null, '–', 3],
     ['UJ', 'up for 1 min 5 s; does not accept clients', null, '+500 ms ± 100 µs', 4],
   ]);
+  assert.deepEqual(told.known, [[null, 0], [410, 0], [null, 7], [null, 0]]);
   assert.deepEqual(told.sentences, [
     '4 nodes, 12 token ranges. 2 are down: b, c.',
     '2 nodes, more than 4,096 token ranges: one arc per node, as long as its share. All are up.',

@@ -49,6 +49,10 @@ step('shows all nodes with their ranges', async (page) => {
   assert.match(rows[1][2], /^up for \d/);
   assert.match(rows[1][7], /^[+−][\d.]+ (µs|ms) ± [\d.]+ (µs|ms)$/);
   assert.ok(rows.every((row) => row[3] === 'datacenter1 / rack1'));
+  assert.deepEqual(rows.map((row) => row[9]), ['–', '0 B', '0 B'], 'no hints wait');
+  assert.equal(rows[0][8], '–', 'this node is not asked');
+  const met = await page.page.$$eval('#ring-requests tbody tr', (all) => all.map((row) => [row.children[0].textContent.trim(), row.children[2].textContent.trim()]));
+  assert.deepEqual(met.filter(([name]) => name === 'hints kept'), [['hints kept', '0']]);
   const shares = rows.reduce((sum, row) => sum + Number(/[\d.]+/.exec(row[5])[0]), 0);
   assert.ok(Math.abs(shares - 100) < 2, `shares of ${shares} %`);
   const ranges = rows.reduce((sum, row) => sum + Number(row[4]), 0);

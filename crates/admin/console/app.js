@@ -30,6 +30,21 @@ async function get(path) {
   return response.json();
 }
 
+const RING_WORDS = {
+  timeouts: 'timed out: too few replicas answered',
+  unavailables: 'unavailable: too few replicas up',
+  failures: 'failed: too many replicas refused',
+  speculative_retries: 'reads sent to a further replica, one being silent',
+  digest_mismatches: 'reads whose replicas differed',
+  repaired_blocking: 'partitions repaired by reads',
+  planned_again: 'planned again, the ring or a table having changed',
+  stale_refusals: 'refused here, planned before such a change',
+  hints_created: 'hints kept',
+  hints_delivered: 'hints delivered',
+  hints_dropped: 'hints dropped: a node misses these writes',
+  batch_copies: 'copies of logged batches at other nodes',
+};
+
 const waits = (row) => row.reads_waiting + row.writes_waiting;
 
 const lists = {
@@ -44,6 +59,15 @@ const lists = {
       { title: 'p95', value: (row) => row.p95, text: (row) => micros(row.p95) },
       { title: 'p99', value: (row) => row.p99, text: (row) => micros(row.p99) },
       { title: 'p99.9', value: (row) => row.p999, text: (row) => micros(row.p999) },
+    ],
+  }),
+  ring: new List(at('ring-requests'), {
+    key: (row) => row.name,
+    empty: '',
+    columns: [
+      { title: 'requests', text: (row) => RING_WORDS[row.name] ?? row.name },
+      { title: 'a second', value: (row) => row.rate, text: (row) => rate(row.rate) },
+      { title: 'since the start', value: (row) => row.all, text: (row) => count(row.all) },
     ],
   }),
   shards: new List(at('shard-list'), {
@@ -204,6 +228,7 @@ function showPulse(pulse) {
   lists.latencies.update([
     { name: 'reads', ...since.reads }, { name: 'writes and batches', ...since.writes }, { name: 'prepare, schema and others', ...since.others },
   ]);
+  lists.ring.update(since.ring);
   lists.shards.update(since.shards);
   lists.caches.update(since.caches.map((cache) => ({ ...cache, seconds: since.seconds })));
   const now = Date.now() / 1000;

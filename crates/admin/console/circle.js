@@ -1,7 +1,7 @@
 // The ring of a cluster: a circle of token ranges, and the list of its nodes. A node that is pointed at, has the focus or is pressed stands out on the circle.
 
 import { ARCS_MAX, byOwner, pathOf, rowsOf, sentenceOf, shareArcs, sharesOf, tokenArcs } from './ring.js';
-import { bytes, count, percent } from './format.js';
+import { bytes, count, micros, percent } from './format.js';
 import { List, say } from './lists.js';
 
 const RADIUS = 82;
@@ -29,17 +29,21 @@ const list = new List(at('ring-list'), {
     { title: 'share', value: (row) => row.share, text: (row) => percent(row.share), meter: (row) => row.share },
     { title: 'load', value: (row) => row.load, text: (row) => bytes(row.load) },
     { title: 'clock, less this node\'s', value: (row) => row.clock.offset, text: (row) => row.clock.words },
+    { title: 'answers reads in', value: (row) => row.answers, text: (row) => micros(row.answers) },
+    { title: 'hints that wait', value: (row) => row.hints, text: (row) => bytes(row.hints) },
   ],
 });
 
 // Asks for the ring and shows it.
 export async function ask(get) {
   const changing = ['joining', 'leaving', 'moving'];
-  const [nodes, joining, leaving, moving] = await Promise.all([get('/helenus/nodes'), ...changing.map((name) => get(`/storage_service/nodes/${name}`))]);
+  const [nodes, times, hints, joining, leaving, moving] = await Promise.all([
+    get('/helenus/nodes'), get('/helenus/answer_times'), get('/hinted_handoff/hints'), ...changing.map((name) => get(`/storage_service/nodes/${name}`)),
+  ]);
   const ranges = nodes.reduce((sum, node) => sum + node.tokens, 0);
   const isFine = ranges <= ARCS_MAX;
   const arcs = isFine ? tokenArcs(await get('/storage_service/tokens_endpoint')) : shareArcs(await get('/storage_service/ownership'));
-  const rows = rowsOf(nodes, sharesOf(arcs), { joining, leaving, moving });
+  const rows = rowsOf(nodes, sharesOf(arcs), { joining, leaving, moving }, { times, hints });
   const down = rows.filter((row) => !row.isUp).length;
   drawn.words = new Map(rows.map((row) => [row.endpoint, [row.endpoint, `${row.letters}, ${percent(row.share)}`]]));
   drawn.all = [`${count(rows.length)} nodes`, down === 0 ? 'all up' : `${count(down)} down`];

@@ -77,6 +77,11 @@ function cachesBetween(before, after) {
   });
 }
 
+// What requests over the ring met: how often since the start, and a second.
+function ringBetween(before, after, seconds) {
+  return Object.entries(after).map(([name, all]) => ({ name, all, rate: (all - (before[name] ?? 0)) / seconds }));
+}
+
 const errorsOf = (pulse) => pulse.errors.reduce((sum, error) => sum + error.count, 0);
 
 // What happened between two pulses; null if the node was started anew, or no time has passed.
@@ -90,13 +95,14 @@ export function between(before, after) {
   }
   return {
     seconds,
-    reads: requests(before, after, ['read'], seconds),
+    reads: requests(before, after, ['read', 'range'], seconds),
     writes: requests(before, after, ['write', 'batch'], seconds),
     others: requests(before, after, ['prepare', 'schema', 'other'], seconds),
     errors: (errorsOf(after) - errorsOf(before)) / seconds,
     cores: after.cpu_micros === null || before.cpu_micros === null ? null : (after.cpu_micros - before.cpu_micros) / 1e6 / seconds,
     shards: shardsBetween(before, after, seconds),
     caches: cachesBetween(before, after),
+    ring: ringBetween(before.ring ?? {}, after.ring ?? {}, seconds),
     compacted: (after.compactions.bytes - before.compactions.bytes) / seconds,
   };
 }

@@ -109,8 +109,11 @@ function clockOf(life) {
   return { offset: Math.abs(offset), words: `${sign}${micros(Math.abs(offset))} ± ${micros(error)}${verdict}` };
 }
 
-// The rows of the list: the nodes of `/helenus/nodes` in its order, with their shares by endpoint and the lists of those that join, leave and move.
-export function rowsOf(nodes, shares, changing) {
+// The rows of the list: the nodes of `/helenus/nodes` in its order, with their shares by endpoint, the lists of those that join, leave and move, and the
+// lists of `/helenus/answer_times` and `/hinted_handoff/hints`, by host id.
+export function rowsOf(nodes, shares, changing, { times = [], hints = [] } = {}) {
+  const answers = new Map(times.map((time) => [time.host_id, time.micros]));
+  const waiting = new Map(hints.map((of) => [of.host_id, of.bytes]));
   return nodes.map((node, index) => ({
     endpoint: node.endpoint,
     place: `${node.datacenter} / ${node.rack}`,
@@ -121,6 +124,8 @@ export function rowsOf(nodes, shares, changing) {
     share: shares.get(node.endpoint) ?? null,
     load: node.life?.load_bytes ?? null,
     clock: clockOf(node.life),
+    answers: answers.get(node.host_id) ?? null,
+    hints: node.is_local ? null : waiting.get(node.host_id) ?? 0,
     series: (index % SERIES) + 1,
   }));
 }

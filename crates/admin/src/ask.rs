@@ -89,6 +89,12 @@ pub enum Question {
     Hints,
     /// Set something of hints.
     SetHints(HintSwitch),
+    /// The times in which other nodes answer the shard's reads.
+    AnswerTimes,
+    /// The time that requests of a kind have, of shard 0.
+    Timeout(TimeoutKind),
+    /// The time that requests of a kind have from now on.
+    SetTimeout(TimeoutKind, Duration),
     /// How likely a request is traced from now on that does not ask for it.
     SetTraceProbability(f64),
     /// What compactions of all shards may write from now on, bytes a second; 0: no limit.
@@ -104,6 +110,20 @@ pub enum Question {
     Drain(DrainStep),
     /// A step of a snapshot.
     Snapshot(SnapshotStep),
+}
+
+/// A kind of request, or of connection, with a time of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names are nodetool's")]
+pub enum TimeoutKind {
+    Read,
+    Range,
+    Write,
+    CounterWrite,
+    CasContention,
+    Truncate,
+    Misc,
+    InternodeConnect,
 }
 
 /// A setting of hints that an operator changes, until the next start.
@@ -219,6 +239,10 @@ pub enum Answer {
     Upgrade(UpgradeFacts),
     /// To [`Question::Hints`].
     Hints(HintFacts),
+    /// To [`Question::AnswerTimes`]: host ids, and smoothed times in microseconds.
+    AnswerTimes(Vec<(String, u64)>),
+    /// To [`Question::Timeout`].
+    Timeout(Duration),
     /// It is done.
     Done,
     /// It is not.

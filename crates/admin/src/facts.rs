@@ -183,6 +183,19 @@ pub struct RequestFacts {
     pub micros: LogHistogram,
 }
 
+/// Requests of one kind that too few replicas answered, on one shard.
+#[derive(Debug, Clone)]
+pub struct FailedFacts {
+    /// The kind's name.
+    pub kind: &'static str,
+    /// Too few answered in time.
+    pub timeouts: u64,
+    /// Too few were alive.
+    pub unavailables: u64,
+    /// Too many refused.
+    pub failures: u64,
+}
+
 /// A request that was slow, or whose reply was large.
 #[derive(Debug, Clone)]
 #[allow(missing_docs, reason = "docs/internals/admin.md says what each of them means")]
@@ -219,6 +232,8 @@ pub struct ShardFigures {
     pub by_kind: Vec<RequestFacts>,
     /// Name of an error and how often it was answered.
     pub errors: Vec<(&'static str, u64)>,
+    /// Requests that too few replicas answered.
+    pub failed: Vec<FailedFacts>,
 
     pub requests_now: u64,
     pub requests_run: u64,
@@ -280,6 +295,12 @@ pub struct ShardFigures {
     pub digest_mismatches: u64,
     pub repaired_blocking: u64,
     pub speculated_repair_writes: u64,
+    pub stale_refusals: u64,
+    pub planned_again: u64,
+    pub batch_copies: u64,
+    pub batch_copies_failed: u64,
+    pub batch_copies_delivered: u64,
+    pub batch_copies_kept: u64,
 
     pub compactions: u64,
     pub compactions_active: u64,

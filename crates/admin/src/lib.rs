@@ -23,12 +23,12 @@ mod state;
 
 pub use ask::{
     Answer, DrainStep, HintSwitch, Question, QuestionResponder, QuestionSeat, Questions, Refusal, SnapshotStep,
-    questions,
+    TimeoutKind, questions,
 };
 pub use facts::{
-    Buckets, CompactionFacts, EndedCompactionFacts, GroupFacts, HintFacts, KeyspaceFacts, LifeFacts, NodeFacts,
-    NodeHintFacts, ProcessFacts, RequestFacts, RingNode, SampledFacts, SampledPartition, ScrubFacts, ShardFigures,
-    SlowQuery, SnapshotFacts, TableFacts, TableName, UpgradeFacts, UpgradeNode,
+    Buckets, CompactionFacts, EndedCompactionFacts, FailedFacts, GroupFacts, HintFacts, KeyspaceFacts, LifeFacts,
+    NodeFacts, NodeHintFacts, ProcessFacts, RequestFacts, RingNode, SampledFacts, SampledPartition, ScrubFacts,
+    ShardFigures, SlowQuery, SnapshotFacts, TableFacts, TableName, UpgradeFacts, UpgradeNode,
 };
 pub use listen::{Bound, Endpoint, ListenError, bind};
 pub use logging::LogLevel;

@@ -14,6 +14,7 @@ mod requests;
 mod sampling;
 mod snapshots;
 mod tables;
+mod timeouts;
 mod upgrade;
 
 use axum::Router;
@@ -24,7 +25,7 @@ use crate::state::App;
 
 pub(crate) use cql::{BODY_BYTES_MAX as CQL_BODY_BYTES_MAX, PATH as CQL_PATH};
 pub(crate) use node::figures;
-pub(crate) use requests::{by_kind, errors};
+pub(crate) use requests::{by_kind, errors, failed};
 
 /// The REST port's.
 pub(crate) async fn api(app: &App) -> Router {
@@ -42,6 +43,7 @@ fn rest() -> Router<App> {
         .merge(gossip::routes())
         .merge(departures::routes())
         .merge(hints::routes())
+        .merge(timeouts::routes())
         .merge(cache::routes())
         .merge(compaction::routes())
         .merge(snapshots::routes())

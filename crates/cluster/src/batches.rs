@@ -14,7 +14,6 @@
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
-use std::time::Duration;
 
 use runtime::Instant;
 use storage::BatchId;
@@ -24,8 +23,6 @@ use topology::HostId;
 pub(crate) const NAMES_MAX: usize = 4096;
 /// Names of delivered copies that are remembered.
 const REMEMBERED_MAX: usize = 4096;
-/// Time after which a copy is looked at: twice the time of a write.
-const DUE: Duration = Duration::from_secs(4);
 
 /// The name of a batch among those of all nodes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -91,14 +88,14 @@ impl Copies {
         self.own
     }
 
-    /// Keeps a copy whose record is synced. `false`: there is one of that name already.
-    pub(crate) fn keep(&self, name: BatchName, id: BatchId, mutations: Vec<Vec<u8>>, now: Instant) -> bool {
+    /// Keeps a copy whose record is synced, and that is looked at when it is due. `false`: there is one of that name already.
+    pub(crate) fn keep(&self, name: BatchName, id: BatchId, mutations: Vec<Vec<u8>>, due: Instant) -> bool {
         let mut kept = self.kept.borrow_mut();
         if kept.contains_key(&name) {
             return false;
         }
         let mutations = Rc::new(mutations);
-        kept.insert(name, Kept { id, mutations, due: now + DUE, is_asked_about: false, is_tried: false });
+        kept.insert(name, Kept { id, mutations, due, is_asked_about: false, is_tried: false });
         true
     }
 
@@ -121,6 +118,11 @@ impl Copies {
         }
     }
 
+    /// Copies that are kept.
+    pub(crate) fn count(&self) -> u64 {
+        self.kept.borrow().len() as u64
+    }
+
     /// True if no copy is kept.
     pub(crate) fn is_empty(&self) -> bool {
         self.kept.borrow().is_empty()
@@ -137,11 +139,11 @@ impl Copies {
         due.collect()
     }
 
-    /// A copy stays, and is due again later; `is_tried`: it could not be delivered. It may be gone meanwhile.
-    pub(crate) fn stays(&self, name: BatchName, is_tried: bool, now: Instant) {
+    /// A copy stays, and is due again at this time; `is_tried`: it could not be delivered. It may be gone meanwhile.
+    pub(crate) fn stays(&self, name: BatchName, is_tried: bool, due: Instant) {
         if let Some(kept) = self.kept.borrow_mut().get_mut(&name) {
             assert!(kept.is_asked_about, "a copy stays that was looked at");
-            (kept.due, kept.is_asked_about) = (now + DUE, false);
+            (kept.due, kept.is_asked_about) = (due, false);
             kept.is_tried |= is_tried;
         }
     }
@@ -178,19 +180,19 @@ mod tests {
     #[test]
     fn a_copy_is_looked_at_until_its_coordinator_is_done_or_it_is_delivered() {
         let (copies, id) = (Copies::of_node(HostId([9; 16])), BatchId::new(9, 1));
-        assert!(copies.keep(name(1), id, vec![vec![1]], at(0)) && copies.keep(name(2), id, vec![vec![2]], at(1)));
-        assert!(!copies.keep(name(1), id, vec![vec![3]], at(1)), "one of a name is enough");
+        assert!(copies.keep(name(1), id, vec![vec![1]], at(4)) && copies.keep(name(2), id, vec![vec![2]], at(5)));
+        assert!(!copies.keep(name(1), id, vec![vec![3]], at(5)), "one of a name is enough");
         assert_eq!(names(&copies.take_due(at(3))), [0u64; 0]);
         assert_eq!(names(&copies.take_due(at(4))), [1]);
         assert_eq!(names(&copies.take_due(at(5))), [2], "the first one is being looked at");
-        copies.stays(name(1), true, at(5));
+        copies.stays(name(1), true, at(9));
         copies.delivered(name(2));
         assert_eq!(copies.fate(name(1)), Fate::Unfinished);
         assert_eq!((copies.fate(name(2)), copies.fate(name(3))), (Fate::Delivered, Fate::Unknown));
         let due = copies.take_due(at(9));
         assert_eq!((names(&due), due[0].is_tried), (vec![1], true));
         assert_eq!((copies.done(name(1)), copies.done(name(1))), (Some(id), None));
-        copies.stays(name(1), false, at(9));
+        copies.stays(name(1), false, at(13));
         assert!(copies.is_empty() && copies.fate(name(1)) == Fate::Unknown);
     }
 

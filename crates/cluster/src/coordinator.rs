@@ -5,11 +5,11 @@
 //! encoded. This is the door to it; the work is done by its parts: [`crate::plan`], [`crate::write`], [`crate::read`],
 //! [`crate::paxos`] and [`crate::replica`]. See `docs/internals/coordinator.md`.
 
+mod counters;
 mod peers;
 mod requests;
 
 use std::cell::{OnceCell, RefCell};
-use std::net::IpAddr;
 use std::ops::Bound;
 use std::rc::Rc;
 
@@ -27,6 +27,7 @@ use crate::read::Reads;
 use crate::replica::Shards;
 use crate::write::Writes;
 
+pub use self::counters::{RequestCounters, answer_nanos};
 pub use crate::hints::{HintFigures, HintOptions, Hints, PendingHints};
 pub use crate::outcome::{Failure, Refusal};
 pub use crate::paxos::Attempt;
@@ -36,6 +37,7 @@ pub use crate::replica::{
     PageLimits, PageWriter, ReadRequest, ReplicaError, ReplicaReply, ReplicaRequest, ReplicaShard, Unsynced,
     rebuild_row,
 };
+pub use crate::timeouts::{TimeoutKind, TimeoutOptions, Timeouts};
 pub use crate::write::{PlannedMutation, are_local};
 pub use storage::reader::{Page, ReadDone, row_position};
 
@@ -84,15 +86,34 @@ pub struct CoordinatorParts {
     pub scans_max: usize,
     /// How hints are kept for other nodes.
     pub hints: HintOptions,
+    /// Times that requests wait for other nodes, at first.
+    pub timeouts: TimeoutOptions,
 }
 
 impl Coordinator {
     /// Takes the seats, begins to serve the other shards, and to dial the other nodes.
     pub fn new(parts: CoordinatorParts) -> Coordinator {
-        let CoordinatorParts { runtime, ring, sharder, storage, seat, peer_seat, internode, scans_max, hints } = parts;
+        let CoordinatorParts {
+            runtime,
+            ring,
+            sharder,
+            storage,
+            seat,
+            peer_seat,
+            internode,
+            scans_max,
+            hints,
+            timeouts,
+        } = parts;
         let (local, planted) = (ring.local_node().host_id, storage.planted());
         let hints = Hints::open(&runtime, &storage, &hints, internode.is_some());
-        let shards = Shards::new(runtime.clone(), sharder, storage, CounterId(local.0), seat);
+        let shards = Shards::new(
+            runtime.clone(),
+            sharder,
+            storage,
+            (CounterId(local.0), Timeouts::new(timeouts, internode.clone())),
+            seat,
+        );
         let peers = internode.clone().map(|internode| Peers::new(&runtime, internode));
         let incoming = Incoming::default();
         incoming.plant(planted);
@@ -184,14 +205,6 @@ impl Coordinator {
         plan::check_range(replication, level, range)
     }
 
-    /// The node that is read first of a token's replicas, with its address: this one if it is a replica, else one that is up.
-    pub fn first_reader(&self, replication: &Replication, token: Token) -> Option<IpAddr> {
-        let nodes = replication.nodes();
-        let alive = || replication.replicas(token).iter().copied().filter(|&node| nodes.is_alive(node));
-        let here = alive().find(|&node| node == nodes.local());
-        here.or_else(|| alive().next()).map(|node| nodes.ring().node(node).internode.ip())
-    }
-
     /// A request about a partition of this shard is to come: see [`storage::Shard::prefetch_partition`].
     #[inline]
     pub fn prefetch_partition(&self, table: TableId, token: Token) {
@@ -202,11 +215,6 @@ impl Coordinator {
     #[inline]
     pub fn prefetch_entry(&self, table: TableId, token: Token) {
         self.storage().prefetch_entry(table, token);
-    }
-
-    /// Counts of what reads over several replicas did, since the start.
-    pub fn read_counters(&self) -> ReadCounters {
-        self.inner.reads.counters()
     }
 
     /// True if a node answers, as this shard sees it.
@@ -230,6 +238,11 @@ impl Coordinator {
         if self.inner.internode.is_some() {
             Delivery::start(hints, writes, placement, Rc::new(replication_of));
         }
+    }
+
+    /// The times that requests of this shard wait for other nodes.
+    pub fn timeouts(&self) -> &Timeouts {
+        &self.inner.shards.timeouts
     }
 
     /// The shard's storage.

@@ -88,6 +88,8 @@ pub struct Fence {
     calls: RefCell<BTreeMap<Option<HostId>, Rc<Call>>>,
     /// A call has ended, or a later epoch is applied.
     progress: Notify,
+    /// Requests refused, since their plans were older than a change.
+    refused: Cell<u64>,
     planted: Planted,
 }
 
@@ -111,6 +113,7 @@ impl Fence {
             catch_up: OnceCell::new(),
             calls: RefCell::default(),
             progress: Notify::new(),
+            refused: Cell::default(),
             planted,
         }
     }
@@ -130,6 +133,11 @@ impl Fence {
         self.ring.set(ring);
         self.rise(epoch);
         self.reached(epoch);
+    }
+
+    /// Requests that this shard has refused since their plans were older than a change.
+    pub(crate) fn refused(&self) -> u64 {
+        self.refused.get()
     }
 
     /// True if epochs are compared.

@@ -4,6 +4,7 @@
 #![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
 
 mod batches;
+mod counts;
 
 pub mod coordinator;
 
@@ -17,6 +18,7 @@ mod hints;
 mod outcome;
 mod plan;
 mod read;
+mod timeouts;
 mod write;
 
 /// The bug that `HELENUS_PLANT` names, where bugs are compiled in.

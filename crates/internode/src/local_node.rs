@@ -2,6 +2,7 @@
 
 use std::cell::{Cell, OnceCell};
 use std::rc::Rc;
+use std::time::Duration;
 
 use runtime::Runtime;
 use tls::Identity;
@@ -24,6 +25,9 @@ pub enum Compression {
     All,
 }
 
+/// Time for dialling and the handshake, at first. Cassandra's `internode_tcp_connect_timeout`.
+const CONNECT_TIME: Duration = Duration::from_secs(2);
+
 /// This node. Clones are the same.
 #[derive(Debug, Clone)]
 pub struct LocalNode {
@@ -40,6 +44,7 @@ struct Inner {
     tls: OnceCell<Identity>,
     group: Cell<GroupTag>,
     epoch: Cell<u64>,
+    connect_time: Cell<Duration>,
 }
 
 impl LocalNode {
@@ -51,9 +56,10 @@ impl LocalNode {
         secret: Option<Secret>,
         compression: Compression,
     ) -> LocalNode {
-        let (group, epoch) = (Cell::default(), Cell::default());
+        let (group, epoch, connect_time) = (Cell::default(), Cell::default(), Cell::new(CONNECT_TIME));
         let tls = OnceCell::new();
-        LocalNode { inner: Rc::new(Inner { host_id, cluster_name, boot, secret, compression, tls, group, epoch }) }
+        let inner = Inner { host_id, cluster_name, boot, secret, compression, tls, group, epoch, connect_time };
+        LocalNode { inner: Rc::new(inner) }
     }
 
     /// All its connections are under TLS: those that it dials, and those that it accepts.
@@ -92,6 +98,16 @@ impl LocalNode {
     /// Greetings and frames name this epoch from now on.
     pub fn set_epoch(&self, epoch: u64) {
         self.inner.epoch.set(epoch);
+    }
+
+    /// Connections that are dialled from now on have this time, with their handshakes.
+    pub fn set_connect_time(&self, time: Duration) {
+        self.inner.connect_time.set(time);
+    }
+
+    /// Time for dialling and the handshake.
+    pub(crate) fn connect_time(&self) -> Duration {
+        self.inner.connect_time.get()
     }
 
     /// The epoch that greetings and frames name.

@@ -28,8 +28,6 @@ use crate::verbs::{CANCEL, Malformed, PING, PONG};
 
 /// Requests in flight to one node.
 const CALLS_MAX: usize = 1024;
-/// Timeout of dialling and the handshake.
-const GREETING_TIME: Duration = Duration::from_secs(2);
 /// Silence after which a ping is sent.
 const PING_AFTER: Duration = Duration::from_secs(1);
 /// Silence after which the connection counts as dead.
@@ -416,7 +414,8 @@ impl Peer {
             while inner.is_on_demand() && inner.callers.get() == 0 {
                 inner.changed.notified().await;
             }
-            match inner.runtime.timeout(GREETING_TIME, inner.meet()).await {
+            let connect_time = inner.parts.local.connect_time();
+            match inner.runtime.timeout(connect_time, inner.meet()).await {
                 Ok(Ok((stream, welcome))) => {
                     if was_up {
                         stdx::sometimes!("node back");
@@ -437,7 +436,7 @@ impl Peer {
                     inner.changed.notify_all();
                     let (reason, verdict) = match outcome {
                         Ok(Err(error)) => (error.to_string(), error.verdict()),
-                        _ => (format!("handshake timed out after {GREETING_TIME:?}"), None),
+                        _ => (format!("handshake timed out after {connect_time:?}"), None),
                     };
                     if reason != last_reason {
                         let (host, address) = (inner.parts.host_id, inner.parts.address);

@@ -270,6 +270,12 @@ pub(crate) enum Command {
     /// Print the hints that wait for other nodes
     #[command(name = "listpendinghints")]
     ListPendingHints,
+    /// Print the timeout of a type in ms
+    #[command(name = "gettimeout")]
+    GetTimeout(GetTimeout),
+    /// Set the timeout of a type in ms, until the node restarts
+    #[command(name = "settimeout")]
+    SetTimeout(SetTimeout),
     /// Sample and print the most active partitions
     #[command(name = "toppartitions", visible_alias = "profileload")]
     TopPartitions(TopPartitions),
@@ -541,6 +547,21 @@ pub(crate) struct SetHandoffThrottle {
 pub(crate) struct SetMaxHintWindow {
     /// Milliseconds after the oldest hint of a node after which no further one is kept for it
     pub(crate) value: u64,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct GetTimeout {
+    /// read, range, write, counterwrite, cascontention, truncate, internodeconnect or misc
+    pub(crate) timeout_type: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SetTimeout {
+    /// read, range, write, counterwrite, cascontention, truncate, internodeconnect or misc
+    pub(crate) timeout_type: String,
+    /// Milliseconds
+    #[arg(allow_negative_numbers = true)]
+    pub(crate) timeout_in_ms: i64,
 }
 
 #[derive(Debug, Args)]

@@ -21,6 +21,7 @@ mod status;
 mod tablehistograms;
 mod tables;
 mod tablestats;
+mod timeouts;
 mod toppartitions;
 mod tpstats;
 mod upgrade;
@@ -84,6 +85,8 @@ pub(crate) fn run(command: &Command, node: &mut dyn Surroundings) -> Result<Answ
         Command::SetMaxHintWindow(arguments) => handoff::set_window(arguments, node),
         Command::TruncateHints(arguments) => handoff::truncate(arguments, node),
         Command::ListPendingHints => handoff::pending(node),
+        Command::GetTimeout(arguments) => timeouts::get(arguments, node),
+        Command::SetTimeout(arguments) => timeouts::set(arguments, node),
         Command::TopPartitions(arguments) => toppartitions::run(arguments, node),
     }
 }

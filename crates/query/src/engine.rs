@@ -12,6 +12,7 @@ mod counting;
 mod ddl;
 mod endpoints;
 mod facts;
+mod failed;
 mod follow;
 mod guarded;
 mod guarded_ddl;
@@ -36,10 +37,13 @@ mod virtual_result;
 mod write;
 
 pub use endpoints::{EndpointsError, endpoints};
+use failed::FailedRequests;
+pub use failed::{FAILED_KINDS, FailedCounts, FailedKind};
 use hand_over::HeldBack;
 pub use hints::deliver_hints;
 pub use log_ends::{disk_bytes, log_ends};
 pub use node_events::announce_node;
+pub use run::Ran;
 pub use statement_summary::StatementSummary;
 
 use std::cell::{Cell, OnceCell, RefCell};
@@ -108,6 +112,7 @@ struct Inner {
     /// The events of this node's own proposals, as they were applied.
     own_events: RefCell<BTreeMap<ProposalId, Option<SchemaEvent>>>,
     counters: Counters,
+    failed: FailedRequests,
     /// Bytes of long results that are in the making, and how many there may be.
     result_bytes: Cell<usize>,
     result_bytes_max: usize,
@@ -160,6 +165,8 @@ pub struct EngineStats {
     pub prepared: u64,
     /// Prepared statements evicted to make room.
     pub prepared_evictions: u64,
+    /// Requests that too few replicas answered, by kind, in the order of [`FailedKind::ALL`].
+    pub failed: [FailedCounts; FAILED_KINDS],
 }
 
 impl Engine {
@@ -189,6 +196,7 @@ impl Engine {
             internode,
             scans_max: options.scans_max,
             hints: options.hints,
+            timeouts: options.timeouts,
         });
         let system = SystemTables::new(node.clone(), async || runtime.maybe_yield().await).await;
         let catalog = Rc::new(Catalog::new(schema, Rc::new(system), &coordinator));
@@ -211,6 +219,7 @@ impl Engine {
                 group: OnceCell::new(),
                 own_events: RefCell::default(),
                 counters: Counters::default(),
+                failed: FailedRequests::default(),
                 result_bytes: Cell::new(0),
                 planned: RefCell::default(),
                 texts: texts::TextBudget::new(),
@@ -285,6 +294,7 @@ impl Engine {
             unprepared: counters.unprepared.get(),
             prepared: prepared.len() as u64,
             prepared_evictions: prepared.evictions(),
+            failed: self.inner.failed.counts(),
         }
     }
 

@@ -30,11 +30,11 @@ pub mod system;
 mod trace;
 mod warnings;
 
-pub use cluster::coordinator::HintOptions;
+pub use cluster::coordinator::{HintOptions, TimeoutKind, TimeoutOptions};
 pub use domain::{SchemaDomain, TruncationsDomain, pending_truncations, truncations_of};
 pub use engine::{
-    EndpointsError, Engine, EngineStats, StatementSummary, announce_node, deliver_hints, disk_bytes, endpoints,
-    log_ends,
+    EndpointsError, Engine, EngineStats, FAILED_KINDS, FailedCounts, FailedKind, Ran, StatementSummary, announce_node,
+    deliver_hints, disk_bytes, endpoints, log_ends,
 };
 pub use event::{Event, NodeEvent};
 pub use guardrails::{ConsistencyLevels, Guardrails, Listed, Threshold, ThresholdUnit};

@@ -6,7 +6,7 @@
 
 use std::rc::Rc;
 
-use cluster::coordinator::{HintOptions, ReplicaReply, ReplicaRequest};
+use cluster::coordinator::{HintOptions, ReplicaReply, ReplicaRequest, TimeoutOptions};
 use internode::{LocalNode, PeerSocket};
 use metadata::MetadataParts;
 use metadata::group::{GroupMessage, Index, NodeId};
@@ -30,12 +30,19 @@ pub struct EngineOptions {
     pub result_bytes_max: usize,
     /// How hints are kept for other nodes.
     pub hints: HintOptions,
+    /// Times that requests wait for other nodes, at first.
+    pub timeouts: TimeoutOptions,
 }
 
 impl Default for EngineOptions {
     fn default() -> Self {
-        let hints = HintOptions::default();
-        EngineOptions { prepared_bytes_max: 10 << 20, scans_max: 64, result_bytes_max: 256 << 20, hints }
+        EngineOptions {
+            prepared_bytes_max: 10 << 20,
+            scans_max: 64,
+            result_bytes_max: 256 << 20,
+            hints: HintOptions::default(),
+            timeouts: TimeoutOptions::default(),
+        }
     }
 }
 

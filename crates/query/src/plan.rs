@@ -174,6 +174,11 @@ pub(crate) struct Composition {
 }
 
 impl Plan {
+    /// True if it reads ranges of tokens.
+    pub(crate) fn is_scan(&self) -> bool {
+        matches!(&self.action, Action::Select(select) if matches!(select.keys, Keys::Tokens { .. }))
+    }
+
     /// About what it takes in memory. Exact is neither needed nor cheap: it bounds the store of prepared statements.
     pub(crate) fn bytes(&self, text: &str) -> usize {
         /// A statement's tree beside its text: a column of eight letters, `c1 int, `, comes to a hundred bytes.

@@ -1,6 +1,6 @@
 //! What requests came to and how long they took, by kind: counted for operators at a few nanoseconds each.
 //!
-//! What a request was is read off its reply, whose first bytes were just written: rows are a read's, nothing at all a write's. No clock
+//! What a request was is read off its reply, whose first bytes were just written: rows are a read's, nothing at all a write's. A scan's task says that it is one. No clock
 //! is read for it: a request's time is from the start of the poll that read it to the start of the poll that sends its reply, both of which
 //! the shard's loop knows. (For one that became a task, to its end.)
 
@@ -11,7 +11,7 @@ use stdx::LogHistogram;
 /// What a request was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RequestKind {
-    /// It was answered with rows.
+    /// It was answered with rows, which were read by partition keys.
     Read,
     /// It was answered with nothing: an INSERT, UPDATE or DELETE, a BATCH in text, a TRUNCATE.
     Write,
@@ -23,10 +23,14 @@ pub enum RequestKind {
     Schema,
     /// USE, and what was answered with an error.
     Other,
+    /// It was answered with the rows of ranges of tokens. That takes a task, which says so.
+    Range,
 }
 
 /// How many kinds there are.
-const KINDS: usize = 6;
+const KINDS: usize = 7;
+/// The first of them are of requests that are answered within the call.
+const KINDS_AT_ONCE: usize = 6;
 
 impl RequestKind {
     /// All, in the order of their numbers.
@@ -37,6 +41,7 @@ impl RequestKind {
         RequestKind::Prepare,
         RequestKind::Schema,
         RequestKind::Other,
+        RequestKind::Range,
     ];
 
     /// Its name for operators.
@@ -48,6 +53,7 @@ impl RequestKind {
             RequestKind::Prepare => "prepare",
             RequestKind::Schema => "schema",
             RequestKind::Other => "other",
+            RequestKind::Range => "range",
         }
     }
 }
@@ -171,7 +177,7 @@ fn body_start(flags: u8, reply: &[u8]) -> Option<usize> {
 pub(crate) struct Unsettled {
     /// When the first of them arrived.
     since: Option<Instant>,
-    counts: [u32; KINDS],
+    counts: [u32; KINDS_AT_ONCE],
 }
 
 impl Unsettled {
@@ -186,7 +192,7 @@ impl Unsettled {
     #[inline]
     pub(crate) fn settle(&mut self, requests: &mut Requests, now: Instant) {
         let Some(since) = self.since.take() else { return };
-        for kind in RequestKind::ALL {
+        for &kind in &RequestKind::ALL[..KINDS_AT_ONCE] {
             let times = std::mem::take(&mut self.counts[kind as usize]);
             if times > 0 {
                 requests.count(kind, since, now, u64::from(times));

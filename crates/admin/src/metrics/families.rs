@@ -3,8 +3,8 @@
 use stdx::LogHistogram;
 
 use super::text::{Kind, Text};
-use crate::facts::{NodeFacts, ShardFigures, TableFacts};
-use crate::routes::{by_kind, errors};
+use crate::facts::{FailedFacts, NodeFacts, ShardFigures, TableFacts};
+use crate::routes::{by_kind, errors, failed};
 
 /// A metric of each shard: name, kind, meaning, and where it is read.
 type OfShard = (&'static str, Kind, &'static str, fn(&ShardFigures) -> u64);
@@ -162,6 +162,34 @@ const OF_SHARDS: &[OfShard] = &[
         "Repairs written to another replica in place of a silent one.",
         |s| s.speculated_repair_writes,
     ),
+    (
+        "helenus_coordinator_planned_again_total",
+        Counter,
+        "Requests planned again, for a change of the ring or of a table.",
+        |s| s.planned_again,
+    ),
+    (
+        "helenus_fence_stale_refusals_total",
+        Counter,
+        "Requests that this shard refused as a replica: their plans did not know a change that it has applied.",
+        |s| s.stale_refusals,
+    ),
+    ("helenus_batchlog_copies_total", Counter, "Copies of logged batches that other nodes keep, or have kept.", |s| {
+        s.batch_copies
+    }),
+    (
+        "helenus_batchlog_copies_failed_total",
+        Counter,
+        "Copies that other nodes refused, or did not keep in time.",
+        |s| s.batch_copies_failed,
+    ),
+    ("helenus_batchlog_copies_kept", Gauge, "Copies of other nodes' batches that are kept.", |s| s.batch_copies_kept),
+    (
+        "helenus_batchlog_copies_delivered_total",
+        Counter,
+        "Copies of other nodes' batches delivered in the stead of their coordinators.",
+        |s| s.batch_copies_delivered,
+    ),
     ("helenus_compaction_manager_completed_compactions_total", Counter, "Compactions.", |s| s.compactions),
     ("helenus_compaction_manager_compactions", Gauge, "Compactions running.", |s| s.compactions_active),
     ("helenus_compaction_manager_pending_compactions", Gauge, "Tables with pending compactions.", |s| {
@@ -211,6 +239,17 @@ const OF_TABLES: &[OfTable] = &[
     ("helenus_table_flushes_total", Counter, "Memtables of the table flushed.", |t| t.flushes),
 ];
 
+/// A metric of each kind of requests, summed over the shards.
+type OfKind = (&'static str, &'static str, fn(&FailedFacts) -> u64);
+
+const OF_KINDS: &[OfKind] = &[
+    ("helenus_coordinator_timeouts_total", "Requests that too few replicas answered in time, by kind.", |f| f.timeouts),
+    ("helenus_coordinator_unavailables_total", "Requests for which too few replicas were alive, by kind.", |f| {
+        f.unavailables
+    }),
+    ("helenus_coordinator_failures_total", "Requests that too many replicas refused, by kind.", |f| f.failures),
+];
+
 const LATENCY: &str = "helenus_transport_request_latency_seconds";
 const ERRORS: &str = "helenus_transport_errors_total";
 const LEFT_OUT: &str = "helenus_tables_left_out";
@@ -241,6 +280,13 @@ pub(super) fn write(
     text.family(ERRORS, Counter, "Requests answered with an error, by the error.");
     for (error, count) in errors(shards) {
         text.sample(ERRORS, &[("error", error)], count as f64);
+    }
+    let failed = failed(shards);
+    for (name, help, of) in OF_KINDS {
+        text.family(name, Counter, help);
+        for facts in &failed {
+            text.sample(name, &[("kind", facts.kind)], of(facts) as f64);
+        }
     }
     text.family(
         LATENCY,
@@ -314,6 +360,7 @@ mod tests {
         let fixed = [LATENCY, ERRORS, LEFT_OUT, VERSION, UPTIME, MEMORY_LIMIT, THROUGHPUT, RESIDENT, CPU];
         let mut names: Vec<&str> =
             OF_SHARDS.iter().map(|of| of.0).chain(OF_TABLES.iter().map(|of| of.0)).chain(fixed).collect();
+        names.extend(OF_KINDS.iter().map(|of| of.0));
         let mut listed: Vec<&str> = guide
             .lines()
             .filter_map(|line| line.strip_prefix("| `")?.split('`').next())

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::compaction::running;
 use super::node::{figures, memory_of, mode};
-use super::requests::{by_kind, errors};
+use super::requests::{by_kind, errors, failed};
 use crate::console::ASSETS;
 use crate::facts::{ProcessFacts, ShardFigures};
 use crate::json::{Json, Reply};
@@ -69,11 +69,32 @@ fn told(process: &ProcessFacts, shards: &[ShardFigures], running: Vec<Value>) ->
         "bucket_offsets": stdx::upper_bounds().collect::<Vec<u64>>(), "kinds": kinds.collect::<Vec<_>>(),
         "errors": errors.map(|(error, count)| json!({"error": error, "count": count})).collect::<Vec<_>>(),
         "shards": shards.iter().enumerate().map(|(index, shard)| shard_told(index, shard)).collect::<Vec<_>>(),
+        "ring": ring_told(shards),
         "compactions": {
             "running": running, "pending": sum(|shard| shard.compactions_waiting),
             "completed": sum(|shard| shard.compactions), "bytes": sum(|shard| shard.compacted_bytes),
             "throughput": process.compaction_throughput,
         },
+    })
+}
+
+/// Events of requests over several nodes, counted since the start.
+fn ring_told(shards: &[ShardFigures]) -> Value {
+    let sum = |of: fn(&ShardFigures) -> u64| shards.iter().map(of).sum::<u64>();
+    let failed = failed(shards);
+    json!({
+        "timeouts": failed.iter().map(|kind| kind.timeouts).sum::<u64>(),
+        "unavailables": failed.iter().map(|kind| kind.unavailables).sum::<u64>(),
+        "failures": failed.iter().map(|kind| kind.failures).sum::<u64>(),
+        "speculative_retries": sum(|shard| shard.speculative_retries),
+        "digest_mismatches": sum(|shard| shard.digest_mismatches),
+        "repaired_blocking": sum(|shard| shard.repaired_blocking),
+        "planned_again": sum(|shard| shard.planned_again),
+        "stale_refusals": sum(|shard| shard.stale_refusals),
+        "hints_created": sum(|shard| shard.hints_created),
+        "hints_delivered": sum(|shard| shard.hints_delivered),
+        "hints_dropped": sum(|shard| shard.hints_dropped),
+        "batch_copies": sum(|shard| shard.batch_copies),
     })
 }
 
@@ -92,13 +113,21 @@ mod tests {
     use stdx::LogHistogram;
 
     use super::*;
-    use crate::facts::RequestFacts;
+    use crate::facts::{FailedFacts, RequestFacts};
 
     fn shard(requests: u64) -> ShardFigures {
         let mut micros = LogHistogram::default();
         micros.add(2, requests);
         let by_kind = vec![RequestFacts { kind: "read", micros }];
-        ShardFigures { requests, by_kind, errors: vec![("invalid", 0), ("overloaded", 2)], ..ShardFigures::default() }
+        let failed = vec![FailedFacts { kind: "read", timeouts: 2, unavailables: 0, failures: 1 }];
+        ShardFigures {
+            requests,
+            by_kind,
+            failed,
+            errors: vec![("invalid", 0), ("overloaded", 2)],
+            hints_created: 5,
+            ..ShardFigures::default()
+        }
     }
 
     #[test]
@@ -118,6 +147,11 @@ mod tests {
         assert_eq!(told["errors"], json!([{"error": "overloaded", "count": 4}]));
         assert_eq!((&told["shards"][1]["shard"], &told["shards"][1]["requests"]), (&json!(1), &json!(4)));
         assert_eq!(told["nodes"], 3);
+        let ring = |name: &str| told["ring"][name].as_u64();
+        assert_eq!(
+            (ring("timeouts"), ring("unavailables"), ring("failures"), ring("hints_created")),
+            (Some(4), Some(0), Some(2), Some(10))
+        );
         assert_eq!((&told["cpu_micros"], &told["memory"]["resident"]), (&json!(5), &Value::Null));
         assert!(told["bucket_offsets"].as_array().is_some_and(|bounds| bounds.len() > 90));
     }

@@ -1,10 +1,13 @@
 //! Liveness and the metadata group: what `failuredetector`, `gossipinfo` and `cms describe` show.
 
+use std::collections::BTreeMap;
+
 use axum::Router;
 use axum::extract::State;
 use axum::routing::get;
 use serde_json::{Value, json};
 
+use crate::ask::{Answer, Question};
 use crate::facts::{LifeFacts, NodeFacts, RingNode};
 use crate::json::{Json, Reply, pair};
 use crate::problem::Problem;
@@ -13,6 +16,7 @@ use crate::state::App;
 pub(super) fn routes() -> Router<App> {
     Router::new()
         .route("/helenus/nodes", get(nodes))
+        .route("/helenus/answer_times", get(answer_times))
         .route("/helenus/metadata_group", get(group))
         .route("/failure_detector/phi", get(threshold))
         .route("/failure_detector/endpoint_phi_values", get(phi_values))
@@ -23,6 +27,20 @@ pub(super) fn routes() -> Router<App> {
 
 async fn nodes(State(app): State<App>) -> Reply {
     Ok(Json(app.node().await?.ring.iter().map(of_node).collect()))
+}
+
+/// In the mean of the shards that have asked a node.
+async fn answer_times(State(app): State<App>) -> Reply {
+    let mut of_shards: BTreeMap<String, Vec<u64>> = BTreeMap::new();
+    for answer in app.ask_all(Question::AnswerTimes).await? {
+        let Answer::AnswerTimes(times) = answer else { return Err(Problem::mixed_up()) };
+        for (host_id, micros) in times {
+            of_shards.entry(host_id).or_default().push(micros);
+        }
+    }
+    let mean = |times: &[u64]| times.iter().sum::<u64>() / times.len() as u64;
+    let of_node = |(host_id, times): (&String, &Vec<u64>)| json!({"host_id": host_id, "micros": mean(times)});
+    Ok(Json(of_shards.iter().map(of_node).collect()))
 }
 
 fn of_node(node: &RingNode) -> Value {

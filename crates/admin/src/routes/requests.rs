@@ -8,7 +8,7 @@ use stdx::LogHistogram;
 
 use super::node::figures;
 use crate::ask::{Answer, Question};
-use crate::facts::{ShardFigures, SlowQuery};
+use crate::facts::{FailedFacts, ShardFigures, SlowQuery};
 use crate::json::{Json, Reply, histogram};
 use crate::parameters::Parameters;
 use crate::problem::Problem;
@@ -47,6 +47,22 @@ pub(crate) fn errors(shards: &[ShardFigures]) -> Vec<(&'static str, u64)> {
     sums
 }
 
+/// Each kind of requests that too few replicas answered, summed over the shards.
+pub(crate) fn failed(shards: &[ShardFigures]) -> Vec<FailedFacts> {
+    let mut sums: Vec<FailedFacts> = Vec::new();
+    for facts in shards.iter().flat_map(|shard| &shard.failed) {
+        match sums.iter_mut().find(|sum| sum.kind == facts.kind) {
+            Some(sum) => {
+                sum.timeouts += facts.timeouts;
+                sum.unavailables += facts.unavailables;
+                sum.failures += facts.failures;
+            }
+            None => sums.push(facts.clone()),
+        }
+    }
+    sums
+}
+
 async fn requests(State(app): State<App>) -> Reply {
     let shards = figures(&app).await?;
     let kinds = by_kind(&shards).into_iter().map(|(kind, micros)| {
@@ -60,6 +76,7 @@ async fn of_kind(State(app): State<App>, Path(kind): Path<String>) -> Reply {
     // Batches are writes to Cassandra too, but not the other way round.
     let kinds: &[&str] = match kind.as_str() {
         "read" => &["read"],
+        "range" => &["range"],
         "write" => &["write", "batch"],
         _ => return Err(Problem::not_found(format!("no metrics for requests of kind '{kind}'"))),
     };
@@ -80,7 +97,7 @@ async fn slow_queries(State(app): State<App>, parameters: Parameters) -> Reply {
     all.sort_by_key(|(_, query)| std::cmp::Reverse(query.when_ms));
     let entry = |(shard, query): (usize, SlowQuery)| {
         // PREPAREs and changes of the schema are rare enough to share a word.
-        let kind = if ["read", "write", "batch"].contains(&query.kind) { query.kind } else { "other" };
+        let kind = if ["read", "range", "write", "batch"].contains(&query.kind) { query.kind } else { "other" };
         json!({
             "when": query.when_ms, "keyspace": query.keyspace, "statement": query.statement, "micros": query.micros,
             "bytes": query.bytes, "shard": shard, "client": query.client, "kind": kind,
@@ -100,7 +117,11 @@ fn stage(name: &str, counts: [u64; 4]) -> Value {
 async fn stages(State(app): State<App>) -> Reply {
     let shards = figures(&app).await?;
     let sum = |of: fn(&ShardFigures) -> u64| shards.iter().map(of).sum::<u64>();
-    let reads = by_kind(&shards).iter().filter(|(kind, _)| *kind == "read").map(|(_, micros)| micros.count()).sum();
+    let reads = by_kind(&shards)
+        .iter()
+        .filter(|(kind, _)| ["read", "range"].contains(kind))
+        .map(|(_, micros)| micros.count())
+        .sum();
     Ok(Json(json!([
         stage(
             "Native-Transport-Requests",

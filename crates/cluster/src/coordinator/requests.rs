@@ -11,14 +11,16 @@ use storage::{Ack, BatchId, LogSequence, ReadEnd, RowSink, TryOutcome};
 use topology::{ConsistencyLevel, Epoch, Token};
 
 use super::Coordinator;
+use crate::counts::count;
 use crate::fence::Plan;
 use crate::outcome::Failure;
 use crate::paxos::Attempt;
 use crate::plan::{Nodes, PlanPlace, ReplicaPlan, Replication};
 use crate::replica::{PageLimits, ReplicaError, Shards};
+use crate::timeouts::TimeoutKind;
 use crate::write::PlannedMutation;
 
-/// The longest that a read waits for this node to apply a change.
+/// The longest that a read waits for this node to apply a change, if its own time is not shorter.
 const CATCH_UP_TIME: Duration = Duration::from_secs(2);
 
 impl Coordinator {
@@ -119,10 +121,11 @@ impl Coordinator {
         limits: PageLimits,
         sink: &mut impl RowSink,
     ) -> Result<ReadDone, Failure> {
-        let planned = read_planned_at(&self.inner.shards, table.id, plan.replication).await?;
+        let kind = TimeoutKind::Read;
+        let planned = read_planned_at(&self.inner.shards, kind, table.id, plan.replication).await?;
         let limits = PageLimits { planned, ..limits };
         let read = self.inner.reads.read(plan, table, command, limits, sink).await;
-        judge_read(&self.inner.shards, planned, plan.nodes, read).await
+        judge_read(&self.inner.shards, (kind, planned), plan.nodes, read).await
     }
 
     /// Scans partitions in the order of tokens. `limits` says how much the sink is going to take, in all.
@@ -137,10 +140,11 @@ impl Coordinator {
         limits: PageLimits,
         sink: &mut impl RowSink,
     ) -> Result<ReadDone, Failure> {
-        let planned = read_planned_at(&self.inner.shards, table.id, replication).await?;
+        let kind = TimeoutKind::Range;
+        let planned = read_planned_at(&self.inner.shards, kind, table.id, replication).await?;
         let limits = PageLimits { planned, ..limits };
         let scanned = self.inner.reads.scan(replication, level, table, command, limits, sink).await;
-        judge_read(&self.inner.shards, planned, replication.nodes(), scanned).await
+        judge_read(&self.inner.shards, (kind, planned), replication.nodes(), scanned).await
     }
 
     /// True if no attempt at a partition of this shard goes on beyond the present call.
@@ -180,7 +184,12 @@ impl Coordinator {
 }
 
 /// The epoch that a read's plan by a replication rests on, once this node has applied it.
-async fn read_planned_at(shards: &Shards, table: TableId, replication: &Replication) -> Result<Epoch, Failure> {
+async fn read_planned_at(
+    shards: &Shards,
+    kind: TimeoutKind,
+    table: TableId,
+    replication: &Replication,
+) -> Result<Epoch, Failure> {
     let fence = &shards.fence;
     let planned = match fence.judge(table, fence.moment(), replication.placed(), false) {
         Plan::Stands(epoch) => epoch,
@@ -189,7 +198,8 @@ async fn read_planned_at(shards: &Shards, table: TableId, replication: &Replicat
     if fence.has_applied(planned) {
         return Ok(planned);
     }
-    match shards.runtime.timeout(CATCH_UP_TIME, fence.catch_up(None, planned)).await {
+    let time = CATCH_UP_TIME.min(shards.timeouts.get(kind));
+    match shards.runtime.timeout(time, fence.catch_up(None, planned)).await {
         Ok(true) => Ok(planned),
         Ok(false) | Err(Elapsed) => Err(Failure::Timeout { received: 0 }),
     }
@@ -198,13 +208,16 @@ async fn read_planned_at(shards: &Shards, table: TableId, replication: &Replicat
 /// The end of a read whose plan rests on an epoch. Where a replica was Stale, or the ring has changed meanwhile, no answer to it counts.
 async fn judge_read(
     shards: &Shards,
-    planned: Epoch,
+    (kind, planned): (TimeoutKind, Epoch),
     nodes: &Rc<Nodes>,
     read: Result<ReadDone, Failure>,
 ) -> Result<ReadDone, Failure> {
     let fence = &shards.fence;
     let (node, epoch) = match &read {
-        Ok(_) if fence.is_placed_otherwise(planned) => return Err(Failure::Outdated),
+        Ok(_) if fence.is_placed_otherwise(planned) => {
+            count(&shards.counts.planned_again);
+            return Err(Failure::Outdated);
+        }
         Err(Failure::Refused(ReplicaError::Stale { epoch, shard })) => (nodes.host_at(*shard), *epoch),
         Err(Failure::Failed { refusals, .. }) => {
             let stale = refusals.iter().find_map(|refusal| match refusal.error {
@@ -218,9 +231,13 @@ async fn judge_read(
         }
         _ => return read,
     };
-    let caught_up = shards.runtime.timeout(CATCH_UP_TIME, fence.catch_up_after(node, epoch)).await;
+    let time = CATCH_UP_TIME.min(shards.timeouts.get(kind));
+    let caught_up = shards.runtime.timeout(time, fence.catch_up_after(node, epoch)).await;
     match caught_up {
-        Ok(true) => Err(Failure::Outdated),
+        Ok(true) => {
+            count(&shards.counts.planned_again);
+            Err(Failure::Outdated)
+        }
         Ok(false) | Err(Elapsed) => Err(Failure::Timeout { received: 0 }),
     }
 }

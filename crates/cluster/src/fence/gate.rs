@@ -6,6 +6,7 @@ use schema::TableId;
 use topology::Epoch;
 
 use super::Fence;
+use crate::counts::count;
 
 /// A request does not pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,6 +77,7 @@ impl Gate<'_> {
     fn check(&self, tables: impl Iterator<Item = TableId>) -> Result<(), NotPassed> {
         self.fence.check(self.planned, tables).map_err(|epoch| {
             stdx::sometimes!("a stale request is refused");
+            count(&self.fence.refused);
             NotPassed { shard: self.shard, epoch, is_stale: true }
         })
     }

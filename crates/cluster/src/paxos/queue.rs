@@ -9,9 +9,6 @@ use runtime::Runtime;
 use runtime::sync::{Permit, Semaphore};
 use schema::TableId;
 
-/// How long an attempt waits for its claim. Cassandra's `cas_contention_timeout`.
-const CONTENTION_TIME: Duration = Duration::from_millis(1800);
-
 /// How many may wait for one partition.
 const WAITING_MAX: usize = 128;
 
@@ -41,8 +38,13 @@ impl Queue {
         places.is_empty() || !places.contains_key(&(table, key.to_vec()))
     }
 
-    /// Waits for the claim of a partition. `None`: it took too long, or too many wait already.
-    pub(crate) async fn claim(&self, runtime: &Runtime, table: TableId, key: &[u8]) -> Option<Claim> {
+    /// Waits for the claim of a partition, for so long. `None`: it took too long, or too many wait already.
+    pub(crate) async fn claim(
+        &self,
+        (runtime, time): (&Runtime, Duration),
+        table: TableId,
+        key: &[u8],
+    ) -> Option<Claim> {
         let place = (table, key.to_vec());
         let waiting = self.places.borrow_mut().entry(place.clone()).or_insert_with(|| Semaphore::new(1)).clone();
         if waiting.waiting() >= WAITING_MAX {
@@ -53,7 +55,7 @@ impl Queue {
             Some(permit) => Some(permit),
             None => {
                 stdx::sometimes!("conditional statements wait for each other");
-                runtime.timeout(CONTENTION_TIME, waiting.acquire()).await.ok()
+                runtime.timeout(time, waiting.acquire()).await.ok()
             }
         };
         match permit {

@@ -16,6 +16,7 @@ use super::queue::{Claim, Queue};
 use super::state::{Proposal, State};
 use super::table::{STATE_TABLE, StateReader, clustering_of, encode_state};
 use crate::replica::{ReplicaError, Shards, apply_error, apply_when_there_is_room, unreadable};
+use crate::timeouts::TimeoutKind;
 
 /// The attempts at this shard's partitions.
 pub(crate) struct Rounds {
@@ -82,9 +83,10 @@ impl Rounds {
         now_in_seconds: u32,
     ) -> Result<Option<Attempt<'p>>, ReplicaError> {
         let storage = &self.shards.storage;
+        let time = self.shards.timeouts.get(TimeoutKind::CasContention);
         let claim = match storage.planted().is(Bug::ConditionReadUnclaimed) {
             true => None,
-            false => match self.queue.claim(&self.shards.runtime, table.id, key).await {
+            false => match self.queue.claim((&self.shards.runtime, time), table.id, key).await {
                 Some(claim) => Some(claim),
                 None => return Ok(None),
             },

@@ -1,5 +1,6 @@
 //! A keyspace's replication on one ring, worked out once so that a request's plan is a look-up.
 
+use std::net::IpAddr;
 use std::rc::Rc;
 
 use topology::{ConsistencyLevel, Epoch, NodeIndex, ReplicaMap, ReplicationStrategy, Required, Ring, Token, required};
@@ -81,6 +82,14 @@ impl Replication {
     #[inline]
     pub fn replicas(&self, token: Token) -> &[NodeIndex] {
         self.map.replicas(token)
+    }
+
+    /// The address of the node that is read first of a token's replicas: this one if it is a replica, else one that is up.
+    pub fn first_reader(&self, token: Token) -> Option<IpAddr> {
+        let nodes = &self.nodes;
+        let alive = || self.replicas(token).iter().copied().filter(|&node| nodes.is_alive(node));
+        let here = alive().find(|&node| node == nodes.local());
+        here.or_else(|| alive().next()).map(|node| nodes.ring().node(node).internode.ip())
     }
 
     /// True if rows have more than one replica, by the strategy: nodes that it would need may be missing.

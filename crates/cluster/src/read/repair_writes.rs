@@ -18,12 +18,11 @@ use super::speculation::TableTimes;
 use crate::outcome::Failure;
 use crate::plan::Nodes;
 use crate::replica::{ReplicaError, WriteTerms};
+use crate::timeouts::TimeoutKind;
 use crate::write::{Answer, Place};
 
 /// Partitions that are repaired at once.
 const AT_ONCE: usize = 32;
-/// Time-out of a repair. Cassandra's `write_request_timeout`.
-const REPAIR_TIME: Duration = Duration::from_secs(2);
 /// The least silence after which another replica is written: a write waits for a sync, which the times of reads say nothing of.
 const DELAY_MIN: Duration = Duration::from_millis(50);
 
@@ -74,7 +73,7 @@ impl Reads {
                 false => contacts.answered(reader),
             }
         }
-        let began = runtime.now();
+        let (began, repair_time) = (runtime.now(), self.shards.timeouts.get(TimeoutKind::Write));
         let delay = targets.times.repair_delay(DELAY_MIN);
         loop {
             for spare in contacts.ask() {
@@ -91,10 +90,10 @@ impl Reads {
                 Verdict::Open => {}
             }
             let waited = runtime.now() - began;
-            if waited >= REPAIR_TIME {
+            if waited >= repair_time {
                 return Err(Failure::Timeout { received: contacts.received() });
             }
-            let time = if waited < delay { delay.min(REPAIR_TIME) - waited } else { REPAIR_TIME - waited };
+            let time = if waited < delay { delay.min(repair_time) - waited } else { repair_time - waited };
             match runtime.timeout(time, running.next()).await {
                 Ok(Some((node, Ok(())))) => {
                     pending.retain(|reader| *reader != node);
@@ -125,6 +124,7 @@ impl Reads {
         let (shards, nodes) = (Rc::clone(&self.shards), Rc::clone(targets.nodes));
         let place = Place::of(node, ShardId(shards.sharder.shard_of(repair.token)), &nodes);
         let terms = WriteTerms { durable: false, planned: targets.planned };
+        let terms = (terms, shards.timeouts.get(TimeoutKind::Write));
         self.shards.runtime.spawn(Group::Query, async move {
             for mutation in &mutations {
                 match place.write(&shards, &nodes, &[mutation], terms).await {

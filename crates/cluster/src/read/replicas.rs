@@ -26,11 +26,7 @@ use super::speculation::TableTimes;
 use crate::outcome::Failure;
 use crate::plan::{Nodes, ReplicaPlan, Replication, is_enough, order};
 use crate::replica::DigestRule;
-
-/// Time-out of replicas' answers to a read of a partition. Cassandra's `read_request_timeout`.
-const READ_TIME: Duration = Duration::from_secs(5);
-/// The same for a scan. Cassandra's `range_request_timeout`.
-const SCAN_TIME: Duration = Duration::from_secs(10);
+use crate::timeouts::TimeoutKind;
 
 /// The replicas of a partition or a range, and what a read needs of them.
 pub(super) struct Readers<'r> {
@@ -52,8 +48,8 @@ impl Reads {
         failed: Failed,
     ) -> Result<ReadDone, Failure> {
         let order = order(plan.nodes, plan.replicas);
-        let extent = Extent::Owner(plan.shard);
-        let readers = Readers { nodes: plan.nodes, needs: plan.needs, order: &order, extent, time: READ_TIME };
+        let (extent, time) = (Extent::Owner(plan.shard), self.shards.timeouts.get(TimeoutKind::Read));
+        let readers = Readers { nodes: plan.nodes, needs: plan.needs, order: &order, extent, time };
         self.read_from(&readers, reading, failed).await
     }
 
@@ -222,8 +218,8 @@ impl Reads {
                 }
             }
             let command = ReadCommand { keys, after: after.take(), ..command };
-            let extent = Extent::AllShards;
-            let from = Readers { nodes, needs, order: &order, extent, time: SCAN_TIME };
+            let (extent, time) = (Extent::AllShards, self.shards.timeouts.get(TimeoutKind::Range));
+            let from = Readers { nodes, needs, order: &order, extent, time };
             let reading = Reading { table, command, limits, sink: &mut *sink };
             let is_here = is_enough(needs, nodes.ring(), &[nodes.local()]) && readers == [nodes.local()];
             let done = match is_here {

@@ -13,7 +13,9 @@ use super::error::ReplicaError;
 use super::message::{PageLimits, ReadRequest, ReplicaReply, ReplicaRequest, WriteTerms};
 use super::serve::{page_of_data, serve};
 use crate::batches::{BatchName, Copies, Fate};
+use crate::counts::Counts;
 use crate::fence::Fence;
+use crate::timeouts::Timeouts;
 
 /// Encoded mutations by the shard that owns them.
 pub(crate) type ByShard = Vec<(ShardId, Vec<Vec<u8>>)>;
@@ -31,6 +33,10 @@ pub(crate) struct Shards {
     pub(crate) fence: Rc<Fence>,
     /// The copies of other nodes' batches that this shard keeps.
     pub(crate) copies: Rc<Copies>,
+    /// The times that requests wait for other nodes.
+    pub(crate) timeouts: Timeouts,
+    /// Counts of requests over several nodes.
+    pub(crate) counts: Counts,
     mesh: Mesh<ReplicaRequest, ReplicaReply>,
 }
 
@@ -40,13 +46,14 @@ impl Shards {
         runtime: Runtime,
         sharder: Sharder,
         storage: Shard,
-        counter: CounterId,
+        (counter, timeouts): (CounterId, Timeouts),
         seat: MeshSeat<ReplicaRequest, ReplicaReply>,
     ) -> Rc<Shards> {
         let fence = Rc::new(Fence::open(storage.planted()));
         let copies = Rc::new(Copies::of_node(HostId(counter.0)));
         let mesh = serve(&runtime, seat, storage.clone(), (Rc::clone(&fence), Rc::clone(&copies)));
-        Rc::new(Shards { runtime, sharder, storage, counter, fence, copies, mesh })
+        let counts = Counts::default();
+        Rc::new(Shards { runtime, sharder, storage, counter, fence, copies, timeouts, counts, mesh })
     }
 
     /// The shard that this is.

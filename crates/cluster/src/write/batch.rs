@@ -16,13 +16,13 @@ use topology::{ConsistencyLevel, Required};
 
 use super::keepers::{Keepers, NotKept, delivered_by_keepers};
 use super::missed::Hinting;
-use super::place::WRITE_TIME;
 use super::planned::{PlannedMutation, is_whole_everywhere, onto_one_ring};
 use super::rounds::{Kind, Needs, Pending};
 use super::writes::Writes;
 use crate::outcome::Failure;
 use crate::plan::Replication;
 use crate::replica::{ReplicaError, append_batch, synced_batch};
+use crate::timeouts::TimeoutKind;
 
 /// The rest between two tries to deliver a batch.
 const REST: Duration = Duration::from_secs(5);
@@ -140,11 +140,12 @@ impl Writes {
             self.shards.runtime.maybe_yield().await;
         }
         let bytes = Rc::new(bytes);
+        let time = self.shards.timeouts.get(TimeoutKind::Write);
         for _ in 0..TRIES_AT_ONCE {
-            let rests_on = self.settle(&mut pending, Kind::BATCH, WRITE_TIME).await?;
+            let rests_on = self.settle(&mut pending, Kind::BATCH, time).await?;
             match keepers.copy(&bytes, rests_on).await {
                 Ok(()) => return Ok(pending.planned),
-                Err(NotKept::Stale(node, epoch)) => self.catch_up(Some(node), epoch, WRITE_TIME).await,
+                Err(NotKept::Stale(node, epoch)) => self.catch_up(Some(node), epoch, time).await,
                 Err(NotKept::Failed(error)) => return Err(Failure::BatchLog { error }),
             }
         }

@@ -8,13 +8,13 @@ use planted::Bug;
 use storage::{Ack, TryOutcome};
 use topology::{ConsistencyLevel, Epoch, NodeIndex};
 
-use super::place::WRITE_TIME;
 use super::planned::{PlannedMutation, are_local, by_shard, onto_one_ring};
 use super::rounds::{Kind, Needs, Pending};
 use super::writes::Writes;
 use crate::outcome::{Failure, Refusal};
 use crate::plan::Nodes;
 use crate::replica::{ReplicaError, apply_error, ask_to_count};
+use crate::timeouts::TimeoutKind;
 
 impl Writes {
     /// Changes counters on this shard without waiting, if what is in memory allows that. `None`: nothing was done.
@@ -31,9 +31,10 @@ impl Writes {
         level: ConsistencyLevel,
     ) -> Result<(), Failure> {
         onto_one_ring(&mut planned, &self.placement);
-        let until = self.shards.runtime.now() + WRITE_TIME;
+        let time = self.shards.timeouts.get(TimeoutKind::CounterWrite);
+        let until = self.shards.runtime.now() + time;
         let mut pending = Pending::new(planned);
-        let rests_on = self.settle(&mut pending, Kind::PLAIN, WRITE_TIME).await?;
+        let rests_on = self.settle(&mut pending, Kind::PLAIN, time).await?;
         if are_local(&pending.planned, level) {
             return self.count_locally(pending.planned, rests_on).await;
         }
@@ -111,11 +112,12 @@ impl Writes {
         let node = nodes.address(leader);
         let failed = |error| Failure::Failed { received: 0, refusals: vec![Refusal { node, error }] };
         let Some(peer) = nodes.peer(leader) else { return Err(unknown()) };
-        match self.shards.runtime.timeout(WRITE_TIME, ask_to_count(peer, &deltas, (WRITE_TIME, rests_on))).await {
+        let time = self.shards.timeouts.get(TimeoutKind::CounterWrite);
+        match self.shards.runtime.timeout(time, ask_to_count(peer, &deltas, (time, rests_on))).await {
             Ok(Ok(states)) => Ok(states),
             Ok(Err(ReplicaError::Stale { epoch, .. })) => Err(CountFailure::Stale(epoch)),
             Err(runtime::Elapsed) if self.shards.storage.planted().is(Bug::DeltaSentTwice) => {
-                ask_to_count(peer, &deltas, (WRITE_TIME, rests_on)).await.map_err(|_| unknown())
+                ask_to_count(peer, &deltas, (time, rests_on)).await.map_err(|_| unknown())
             }
             // Whether it counted is not known.
             Err(runtime::Elapsed) | Ok(Err(ReplicaError::Gone { .. })) => Err(unknown()),

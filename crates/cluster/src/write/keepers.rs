@@ -6,18 +6,18 @@ use std::time::Duration;
 
 use planted::Bug;
 use runtime::sync::Notify;
-use runtime::{Elapsed, Group, Runtime};
+use runtime::{Elapsed, Group};
 use storage::BatchId;
 use topology::{Epoch, HostId, NodeIndex, Ring};
 
 use crate::batches::{BatchName, Fate, NAMES_MAX};
+use crate::counts::count;
 use crate::plan::{Nodes, Placement};
 use crate::replica::{ReplicaError, ReplicaShard, Shards, ask_about_batches, ask_to_copy, tell_batches_done};
+use crate::timeouts::TimeoutKind;
 
 /// Keepers of a batch.
 const KEEPERS: usize = 2;
-/// Time for a copy. Cassandra's `write_request_timeout`.
-const COPY_TIME: Duration = Duration::from_secs(2);
 /// Between two looks whether a node is up, at a start.
 const LOOK: Duration = Duration::from_millis(20);
 
@@ -84,9 +84,16 @@ impl Keepers {
                 let kept = keepers.copy_to(node, &mutations, planned).await;
                 let mut answers = answers.borrow_mut();
                 answers.open -= 1;
+                let counts = &keepers.shards.counts;
                 match kept {
-                    Ok(()) => answers.has_kept = true,
-                    Err(error) => answers.refusal = Some((node, error)),
+                    Ok(()) => {
+                        count(&counts.batch_copies);
+                        answers.has_kept = true;
+                    }
+                    Err(error) => {
+                        count(&counts.batch_copies_failed);
+                        answers.refusal = Some((node, error));
+                    }
                 }
                 changed.notify();
             });
@@ -113,18 +120,19 @@ impl Keepers {
         let gone = || ReplicaError::Gone { shard: self.nodes.shard_of(node) };
         let Some(peer) = self.nodes.peer(node) else { return Err(gone()) };
         let runtime = &self.shards.runtime;
-        let copied = ask_to_copy(peer, self.name, mutations, (COPY_TIME, planned));
-        runtime.timeout(COPY_TIME, copied).await.unwrap_or_else(|Elapsed| Err(gone()))
+        let time = copy_time(&self.shards);
+        let copied = ask_to_copy(peer, self.name, mutations, (time, planned));
+        runtime.timeout(time, copied).await.unwrap_or_else(|Elapsed| Err(gone()))
     }
 
     /// Tells the keepers that the batch is done. A keeper that does not hear of it asks.
     pub(super) fn done(self) {
-        let runtime = self.shards.runtime.clone();
+        let (runtime, time) = (self.shards.runtime.clone(), copy_time(&self.shards));
         for &node in &self.chosen {
             let Some(peer) = self.nodes.peer(node).cloned() else { continue };
             let (name, timing) = (self.name, runtime.clone());
             drop(runtime.spawn(Group::Query, async move {
-                let _ = timing.timeout(COPY_TIME, tell_batches_done(&peer, &[name], COPY_TIME)).await;
+                let _ = timing.timeout(time, tell_batches_done(&peer, &[name], time)).await;
             }));
         }
     }
@@ -142,7 +150,7 @@ pub(super) async fn delivered_by_keepers(shards: &Shards, placement: &Placement,
     }
     let runtime = &shards.runtime;
     let others = || node_indices(nodes.ring()).filter(|&node| node != nodes.local());
-    let until = runtime.now() + COPY_TIME;
+    let until = runtime.now() + copy_time(shards);
     while runtime.now() < until && !others().all(|node| nodes.is_alive(node)) {
         runtime.sleep(LOOK).await;
     }
@@ -155,7 +163,7 @@ pub(super) async fn delivered_by_keepers(shards: &Shards, placement: &Placement,
         };
         let names: Vec<BatchName> = ids.iter().map(name).collect();
         for peer in others().filter_map(|node| nodes.peer(node)).filter(|peer| peer.is_up()) {
-            let fates = fates(runtime, peer, &names).await.unwrap_or_default();
+            let fates = fates(shards, peer, &names).await.unwrap_or_default();
             let is_delivered = |(_, fate): &(&BatchId, Fate)| *fate == Fate::Delivered;
             delivered.extend(ids.iter().zip(fates).filter(is_delivered).map(|(id, _)| *id));
         }
@@ -165,12 +173,18 @@ pub(super) async fn delivered_by_keepers(shards: &Shards, placement: &Placement,
 
 /// The fates of batches as another node knows them.
 pub(super) async fn fates(
-    runtime: &Runtime,
+    shards: &Shards,
     peer: &internode::Peer,
     names: &[BatchName],
 ) -> Result<Vec<Fate>, ReplicaError> {
-    let asked = runtime.timeout(COPY_TIME, ask_about_batches(peer, names, COPY_TIME)).await;
+    let time = copy_time(shards);
+    let asked = shards.runtime.timeout(time, ask_about_batches(peer, names, time)).await;
     asked.unwrap_or_else(|Elapsed| Err(ReplicaError::Gone { shard: ReplicaShard::of_node(peer.address()) }))
+}
+
+/// Time for a copy, or a message about one.
+fn copy_time(shards: &Shards) -> Duration {
+    shards.timeouts.get(TimeoutKind::Write)
 }
 
 fn node_indices(ring: &Ring) -> impl Iterator<Item = NodeIndex> {

@@ -4,7 +4,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use mutation::MutationRef;
-use runtime::Group;
+use runtime::{Group, Instant};
 use topology::{Epoch, HostId, NodeIndex};
 
 use super::keepers::fates;
@@ -12,7 +12,9 @@ use super::missed::Hinting;
 use super::planned::PlannedMutation;
 use super::writes::Writes;
 use crate::batches::{BatchName, Due, Fate};
+use crate::counts::count;
 use crate::replica::{ReplicaError, log_batch};
+use crate::timeouts::TimeoutKind;
 
 /// Between two looks at the copies.
 const LOOK: Duration = Duration::from_secs(1);
@@ -48,7 +50,7 @@ impl Keeper {
             shards.storage.finish_batch(id);
             return Err(stale.into());
         }
-        if !shards.copies.keep(name, id, mutations, shards.runtime.now()) {
+        if !shards.copies.keep(name, id, mutations, self.next_look()) {
             // The same was being kept meanwhile.
             shards.storage.finish_batch(id);
         }
@@ -57,6 +59,12 @@ impl Keeper {
             drop(shards.runtime.spawn(Group::Maintenance, async move { keeper.watch_copies().await }));
         }
         Ok(())
+    }
+
+    /// When a copy is looked at that is kept now, or stays: after twice the time of a write.
+    fn next_look(&self) -> Instant {
+        let shards = &self.writes.shards;
+        shards.runtime.now() + shards.timeouts.get(TimeoutKind::Write).saturating_mul(2)
     }
 
     /// Looks after copies as long as there are some.
@@ -81,15 +89,16 @@ impl Keeper {
         let index = index.and_then(|index| u16::try_from(index).ok()).map(NodeIndex);
         let names: Vec<BatchName> = due.iter().map(|due| due.name).collect();
         let known = match index.and_then(|node| nodes.peer(node)).filter(|peer| peer.is_up()) {
-            Some(peer) => fates(&shards.runtime, peer, &names).await.unwrap_or_default(),
+            Some(peer) => fates(shards, peer, &names).await.unwrap_or_default(),
             None => Vec::new(),
         };
         for (index, due) in due.into_iter().enumerate() {
             let is_seen_to = known.get(index) == Some(&Fate::Unfinished);
             if is_seen_to || !self.deliver_copy(&due).await {
-                shards.copies.stays(due.name, !is_seen_to, shards.runtime.now());
+                shards.copies.stays(due.name, !is_seen_to, self.next_look());
             } else {
                 shards.copies.delivered(due.name);
+                count(&shards.counts.batch_copies_delivered);
             }
         }
     }

@@ -27,14 +27,16 @@ use topology::{ConsistencyLevel, Epoch, HostId, NodeIndex, Required};
 
 use super::missed::{Hinting, Missed, is_missed};
 use super::parts::{Part, put};
-use super::place::{Place, WRITE_TIME};
+use super::place::Place;
 use super::planned::{PlannedMutation, by_shard};
 use super::tally::{Answer, Stage, Tally, Verdict};
 use super::writes::Writes;
+use crate::counts::count;
 use crate::fence::{Fence, NO_EPOCH, Plan};
 use crate::outcome::Failure;
 use crate::plan::{Nodes, Placement, Replication};
 use crate::replica::{ReplicaError, ReplicaShard, WriteTerms};
+use crate::timeouts::TimeoutKind;
 
 /// Times that a part which was Stale after its write's end is planned again.
 const LATE_TRIES: u8 = 4;
@@ -68,14 +70,21 @@ pub(super) struct Kind {
     late_tries: u8,
     /// The hints of what is missed.
     hinting: Hinting,
+    /// The kind whose time it has.
+    timeout: TimeoutKind,
 }
 
 impl Kind {
     /// A client's own.
-    pub(super) const PLAIN: Kind =
-        Kind { is_durable: false, is_derived: false, late_tries: LATE_TRIES, hinting: Hinting::Kept };
+    pub(super) const PLAIN: Kind = Kind {
+        is_durable: false,
+        is_derived: false,
+        late_tries: LATE_TRIES,
+        hinting: Hinting::Kept,
+        timeout: TimeoutKind::Write,
+    };
     /// The states of counters.
-    pub(super) const STATES: Kind = Kind { is_derived: true, ..Kind::PLAIN };
+    pub(super) const STATES: Kind = Kind { is_derived: true, timeout: TimeoutKind::CounterWrite, ..Kind::PLAIN };
     /// A logged batch.
     pub(super) const BATCH: Kind = Kind { is_durable: true, is_derived: true, ..Kind::PLAIN };
     /// A hint of a node that is no replica any more.
@@ -137,7 +146,7 @@ impl Writes {
     ) -> Result<(), Failure> {
         let runtime = &self.shards.runtime;
         let fence = &self.shards.fence;
-        let until = runtime.now() + WRITE_TIME;
+        let until = runtime.now() + self.shards.timeouts.get(kind.timeout);
         let mut pending = Pending::new(planned);
         loop {
             let rests_on = self.settle(&mut pending, kind, until - runtime.now()).await?;
@@ -170,6 +179,7 @@ impl Writes {
                 }
             }
             stdx::sometimes!("a write is planned again");
+            count(&self.shards.counts.planned_again);
         }
     }
 
@@ -311,6 +321,7 @@ impl Writes {
             part.is_missed(&missed, &nodes, &planned);
         }
         let terms = WriteTerms { durable: kind.is_durable, planned: rests_on };
+        let terms = (terms, self.shards.timeouts.get(kind.timeout));
         for part in parts {
             let (writes, nodes, tally) = (Rc::clone(self), Rc::clone(&nodes), Rc::clone(&tally));
             let (write, missed) = (Rc::clone(&planned), Rc::clone(&missed));
@@ -360,12 +371,13 @@ impl Writes {
         (node, epoch): (HostId, Epoch),
     ) {
         // A client that is gone has its write's future dropped.
-        let stage = self.shards.runtime.timeout(WRITE_TIME, tally.ended()).await;
+        let time = self.shards.timeouts.get(kind.timeout);
+        let stage = self.shards.runtime.timeout(time, tally.ended()).await;
         if stage != Ok(Stage::Over) || kind.late_tries == 0 {
             return;
         }
         stdx::sometimes!("a part is planned again after its write");
-        self.catch_up(Some(node), epoch, WRITE_TIME).await;
+        self.catch_up(Some(node), epoch, time).await;
         let late: Vec<PlannedMutation> = indices.iter().map(|&index| write[index].clone()).collect();
         let sent: Pin<Box<dyn Future<Output = Result<(), Failure>> + '_>> =
             Box::pin(self.write_planned(late, Needs::Fixed(Required::Total(0)), kind.late()));

@@ -1,6 +1,8 @@
 //! Counters, and levels of one datacenter.
 
-use cluster::coordinator::Failure;
+use std::time::Duration;
+
+use cluster::coordinator::{Failure, TimeoutKind};
 use runtime::sim::Link;
 use topology::ConsistencyLevel::{LocalQuorum, One};
 
@@ -15,6 +17,8 @@ fn a_delta_whose_answer_is_lost_is_not_sent_again() {
         node.until_up(1).await;
         let key = KEYS.into_iter().find(|key| node.replicas(key) == [1]).expect("the node has some key");
         assert_eq!(node.coordinator.count(vec![node.planned_delta(key, 7)], One).await, Ok(()));
+        // Sooner than the silent connection ends.
+        node.coordinator.timeouts().set(TimeoutKind::CounterWrite, Duration::from_secs(2));
         node.site.link(1, 0, Link { is_cut: true, ..Link::default() });
         node.runtime.sleep(10 * PAUSE).await;
         let counted = node.coordinator.count(vec![node.planned_delta(key, 5)], One).await;

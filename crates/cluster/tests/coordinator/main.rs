@@ -5,4 +5,5 @@ mod counters;
 mod deadlines;
 mod fence;
 mod overtaken;
+mod timeouts;
 mod world;

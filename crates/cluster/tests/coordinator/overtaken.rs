@@ -90,7 +90,7 @@ fn a_reader_that_is_ahead_of_the_plan_is_replaced_by_no_other() {
             node.on(other, move |other| async move { other.apply_to(truncated) }).await;
         }
         assert_eq!(node.read(b"k", Quorum).await, Err(Failure::Outdated));
-        assert_eq!(node.coordinator.read_counters().replaced_replicas, 0, "it has not failed");
+        assert_eq!(node.coordinator.counters().reads.replaced_replicas, 0, "it has not failed");
         assert_eq!(node.read(b"k", Quorum).await, Ok(0));
     });
 }
@@ -109,7 +109,7 @@ fn a_repair_of_what_was_truncated_meanwhile_ends_the_read() {
         let truncated = node.site.agree(Change::Truncate);
         node.on(1, move |other| async move { other.apply_to(truncated) }).await;
         assert_eq!(reading.await, Err(Failure::Outdated));
-        assert_eq!(node.coordinator.read_counters().repaired_blocking, 1, "what was read was to be repaired");
+        assert_eq!(node.coordinator.counters().reads.repaired_blocking, 1, "what was read was to be repaired");
         assert_eq!(node.holders(b"k").await, [0u8; 0]);
     });
 }

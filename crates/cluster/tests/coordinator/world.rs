@@ -196,6 +196,7 @@ impl Member {
             internode: Some(LocalNode::new(host_id(number), name, Boot::default(), None, Compression::None)),
             scans_max: 4,
             hints: HintOptions { dir, throttle: 0, ..HintOptions::default() },
+            timeouts: Default::default(),
         });
         let listener = runtime.listen(SocketAddr::new(ip(number), 7000)).await.expect("the address is this machine's");
         coordinator.accept_peers(listener);

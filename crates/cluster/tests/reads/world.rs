@@ -131,6 +131,7 @@ async fn open(runtime: &Runtime, local: u8) -> Coordinator {
         internode: Some(internode),
         scans_max: 4,
         hints: Default::default(),
+        timeouts: Default::default(),
     });
     coordinator.accept_peers(listener);
     coordinator
@@ -163,7 +164,7 @@ impl Client {
     }
 
     pub fn counters(&self) -> ReadCounters {
-        self.coordinator.read_counters()
+        self.coordinator.counters().reads
     }
 
     /// Does something to the world, and waits until it is done.

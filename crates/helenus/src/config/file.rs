@@ -14,6 +14,7 @@ use super::hints;
 use super::place::Place;
 use super::refused;
 use super::snitch;
+use super::timeouts;
 use super::yaml::{self, Entry, Node};
 use super::{CommitLogSync, ConfigError, Settings};
 
@@ -86,6 +87,7 @@ fn apply(place: &Place<'_>, entry: &Entry, settings: &mut Settings) -> Result<bo
         "slow_query_log_timeout" => settings.slow_request = Some(place.duration(value)?),
         "prepared_statements_cache_size" => settings.prepared_bytes_max = Some(place.size(value)?),
         key if hints::apply(place, key, value, &mut settings.hints)? => {}
+        key if timeouts::apply(place, key, value, &mut settings.timeouts)? => {}
         key => return guardrails::apply(place, key, value, &mut settings.guardrails),
     }
     Ok(true)

@@ -23,6 +23,7 @@ mod settings;
 mod shown;
 mod snitch;
 mod suggest;
+mod timeouts;
 mod tokens;
 mod units;
 mod yaml;
@@ -44,7 +45,7 @@ pub use error::ConfigError;
 pub use fixed_ring::{FixedNode, FixedRing};
 pub use internode::{Compression, Secret};
 pub use machine::Machine;
-pub use query::{Guardrails, HintOptions};
+pub use query::{Guardrails, HintOptions, TimeoutOptions};
 pub use settings::{MEMTABLE_BYTES_MAX, Settings};
 pub use tokens::Tokens;
 pub use units::print_size;
@@ -115,6 +116,8 @@ pub struct Config {
     pub disk_reserve: u64,
     /// How hints are kept for other nodes.
     pub hints: HintOptions,
+    /// Times that requests wait for other nodes.
+    pub timeouts: TimeoutOptions,
     /// Put aside what TRUNCATE and DROP take away.
     pub auto_snapshot: bool,
     /// Write memtables to files when the node ends.

@@ -82,6 +82,11 @@ impl Place<'_> {
         units::duration(self.text(node)?).map_err(|error| self.wrong(error))
     }
 
+    /// A duration in units of which milliseconds are the least.
+    pub(super) fn whole_milliseconds(&self, node: &Node) -> Result<Duration, ConfigError> {
+        units::whole_milliseconds(self.text(node)?).map_err(|error| self.wrong(error))
+    }
+
     pub(super) fn address(&self, node: &Node) -> Result<IpAddr, ConfigError> {
         address::parse(self.text(node)?).map_err(|error| self.wrong(error))
     }

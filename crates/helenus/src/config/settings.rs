@@ -8,7 +8,7 @@ use admin::Endpoint;
 use internode::Compression;
 use membership::PhiThreshold;
 use planted::Planted;
-use query::{Guardrails, HintOptions};
+use query::{Guardrails, HintOptions, TimeoutOptions};
 use runtime::ReactorKind;
 use server::Limits;
 use storage::StorageOptions;
@@ -76,6 +76,7 @@ pub struct Settings {
     pub compaction_throughput: Option<u64>,
     pub disk_reserve: Option<u64>,
     pub hints: HintSettings,
+    pub timeouts: TimeoutOptions,
     pub auto_snapshot: Option<bool>,
     pub flush_on_drain: bool,
     pub import_sstables: bool,
@@ -204,6 +205,7 @@ impl Settings {
         Ok(Config {
             cluster_name: self.cluster_name.unwrap_or_else(|| "Test Cluster".to_owned()),
             hints,
+            timeouts: self.timeouts,
             data_dir,
             listen: SocketAddr::new(address, port),
             listen_shard_aware: shard_aware.map(|port| SocketAddr::new(address, port)),

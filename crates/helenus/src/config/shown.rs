@@ -1,9 +1,8 @@
 //! The configuration as `system_views.settings` shows it: the keys that are acted on, with the values in effect.
 
-use std::time::Duration;
-
 use super::guardrails;
-use super::units::shown_size as size;
+use super::timeouts;
+use super::units::{shown_duration as duration, shown_size as size};
 use super::{CommitLogSync, Config, HintOptions};
 
 impl Config {
@@ -49,6 +48,7 @@ impl Config {
         let mut all: Vec<_> = all.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
         all.extend(guardrails::shown(&self.guardrails));
         all.extend(shown_hints(&self.hints));
+        all.extend(timeouts::shown(&self.timeouts));
         all.sort();
         all
     }
@@ -75,12 +75,5 @@ fn slow(micros: u64) -> String {
         u64::MAX => "0ms".to_owned(),
         micros if micros.is_multiple_of(1000) => format!("{}ms", micros / 1000),
         micros => format!("{micros}us"),
-    }
-}
-
-fn duration(time: Duration) -> String {
-    match time.subsec_millis() {
-        0 => format!("{}s", time.as_secs()),
-        _ => format!("{}ms", time.as_millis()),
     }
 }

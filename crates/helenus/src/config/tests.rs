@@ -222,7 +222,7 @@ fn old_names_with_their_units() {
     let (config, pointless) = with_file(
         "commitlog_sync: periodic\ncommitlog_sync_period_in_ms: 2500\ncommitlog_segment_size_in_mb: 16\n\
          native_transport_max_frame_size_in_mb: 32\nprepared_statements_cache_size_mb: 4\n\
-         read_request_timeout_in_ms: 5000\nslow_query_log_timeout_in_ms: 0\n",
+         repair_request_timeout_in_ms: 5000\nslow_query_log_timeout_in_ms: 0\n",
     )
     .unwrap();
     assert_eq!(config.commitlog_sync_period, Duration::from_millis(2500));
@@ -230,7 +230,44 @@ fn old_names_with_their_units() {
     assert_eq!(config.limits.frame_bytes_max, 32 << 20);
     assert_eq!(config.prepared_bytes_max, Some(4 << 20));
     assert_eq!(config.limits.slow_request_micros, u64::MAX, "0 is for none");
-    assert_eq!(pointless, ["read_request_timeout"]);
+    assert_eq!(pointless, ["repair_request_timeout"]);
+}
+
+#[test]
+fn timeouts_by_kind() {
+    let (config, pointless) = with_file("cluster_name: a\n").unwrap();
+    assert_eq!((config.timeouts, pointless), (TimeoutOptions::default(), Vec::new()));
+    let (config, pointless) = with_file(
+        "read_request_timeout: 3s\nrange_request_timeout: 1m\nwrite_request_timeout: 250ms\n\
+         counter_write_request_timeout_in_ms: 750\ncas_contention_timeout_in_ms: 1s\ntruncate_request_timeout: 1h\n\
+         request_timeout: 3ms\ninternode_timeout: true\ninternode_tcp_connect_timeout_in_ms: 700\n",
+    )
+    .unwrap();
+    assert_eq!(pointless, Vec::<String>::new());
+    let expected = TimeoutOptions {
+        read: Duration::from_secs(3),
+        range: Duration::from_secs(60),
+        write: Duration::from_millis(250),
+        counter_write: Duration::from_millis(750),
+        cas_contention: Duration::from_secs(1),
+        truncate: Duration::from_secs(3600),
+        other: Duration::from_millis(10),
+        connect: Duration::from_millis(700),
+    };
+    assert_eq!(config.timeouts, expected, "what is below 10 ms counts as 10 ms");
+    let shown = config.shown();
+    let value = |key: &str| shown.iter().find(|(name, _)| name == key).and_then(|(_, value)| value.clone());
+    assert_eq!(value("write_request_timeout").as_deref(), Some("250ms"));
+    assert_eq!(value("truncate_request_timeout").as_deref(), Some("3600s"));
+    assert_eq!(
+        file_error("write_request_timeout: 100us\n"),
+        "helenus.yaml, line 1: write_request_timeout: '100us' is not a duration: write a whole number and one of d, h, m, s, ms, for example 5000ms"
+    );
+    assert!(file_error("read_request_timeout: 5000\n").contains("'5000' is not a duration"));
+    assert!(file_error("read_request_timeout_in_ms: -1\n").contains("'-1' is not a duration"));
+    // Deadlines are the coordinator's in any case.
+    assert_eq!(with_file("cross_node_timeout: false\n").unwrap().1, ["internode_timeout"]);
+    assert!(file_error("internode_timeout: 5s\n").contains("'5s' is neither true nor false"));
 }
 
 #[test]

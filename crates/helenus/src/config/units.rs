@@ -42,6 +42,9 @@ pub enum UnitError {
     /// Not `<number><unit>` with a time unit.
     #[error("'{text}' is not a duration: write a whole number and one of d, h, m, s, ms, us, ns, for example 10s")]
     NotADuration { text: String },
+    /// The same where no unit is below a millisecond.
+    #[error("'{text}' is not a duration: write a whole number and one of d, h, m, s, ms, for example 5000ms")]
+    NotMilliseconds { text: String },
     /// Not `<number><unit>` with a size unit.
     #[error("'{text}' is not a size: write a whole number and one of {units}, for example {example}")]
     NotASize { text: String, units: &'static str, example: &'static str },
@@ -64,6 +67,15 @@ pub fn duration(text: &str) -> Result<Duration, UnitError> {
         "us" | "µs" => Ok(Duration::from_micros(number)),
         "ns" => Ok(Duration::from_nanos(number)),
         _ => Err(UnitError::NotADuration { text: text.to_owned() }),
+    }
+}
+
+/// A duration whose units are milliseconds or longer, as those of timeouts in Cassandra.
+pub fn whole_milliseconds(text: &str) -> Result<Duration, UnitError> {
+    let wrong = || UnitError::NotMilliseconds { text: text.to_owned() };
+    match split(text) {
+        Some((_, "d" | "h" | "m" | "s" | "ms")) => duration(text),
+        _ => Err(wrong()),
     }
 }
 
@@ -96,6 +108,14 @@ pub fn rate(text: &str) -> Result<u64, UnitError> {
         _ => return Err(wrong()),
     };
     number.checked_mul(1 << shift).ok_or_else(too_large)
+}
+
+/// As the file takes it: seconds, if it is a whole number of them.
+pub fn shown_duration(time: Duration) -> String {
+    match time.subsec_millis() {
+        0 => format!("{}s", time.as_secs()),
+        _ => format!("{}ms", time.as_millis()),
+    }
 }
 
 /// As the file takes it: the largest unit of which there is a whole number.
@@ -161,6 +181,15 @@ mod tests {
             duration("9999999999999999999d"),
             Err(UnitError::TooLarge { text: "9999999999999999999d".to_owned() })
         );
+    }
+
+    #[test]
+    fn durations_of_whole_milliseconds() {
+        assert_eq!(whole_milliseconds("250ms"), Ok(Duration::from_millis(250)));
+        assert_eq!(whole_milliseconds("2m"), Ok(Duration::from_secs(120)));
+        for wrong in ["", "5", "100us", "1ns", "-1ms", "1.5s"] {
+            assert!(whole_milliseconds(wrong).is_err(), "{wrong:?} was taken");
+        }
     }
 
     #[test]

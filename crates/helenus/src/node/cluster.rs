@@ -124,6 +124,7 @@ impl Cluster {
         let listener = listener.map_err(|source| NodeError::Listen(ListenError::Refused { address, source }))?;
         let (name, secret) = (config.cluster_name.clone(), config.internode_secret.clone());
         let local = LocalNode::new(host_id, name, boot, secret, config.internode_compression);
+        local.set_connect_time(config.timeouts.connect);
         config.internode_tls.iter().for_each(|credentials| local.use_tls(credentials.identity(runtime)));
         let mut native = config.listen;
         native.set_ip(config.broadcast.unwrap_or(native.ip()));
@@ -184,6 +185,11 @@ impl Cluster {
     pub(super) fn set_group(&self, group: GroupId) {
         self.inner.group.set(Some(group));
         self.inner.local.set_group(GroupTag { id: group.id, incarnation: group.incarnation });
+    }
+
+    /// Connections that shard 0 dials from now on, for heartbeats and the group, have this time.
+    pub(super) fn set_connect_time(&self, time: Duration) {
+        self.inner.local.set_connect_time(time);
     }
 
     /// The certificates of this shard, which follow their files.

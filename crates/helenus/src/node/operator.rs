@@ -4,6 +4,7 @@
 
 mod facts;
 mod hints;
+mod timeouts;
 
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -13,7 +14,7 @@ use admin::{
     Answer, CompactionFacts, DrainStep, EndedCompactionFacts, Question, QuestionResponder, QuestionSeat, Refusal,
     ScrubFacts, SnapshotFacts, SnapshotStep, TableName,
 };
-use cluster::coordinator::Hints;
+use cluster::coordinator::{Hints, answer_nanos};
 use query::{EndpointsError, Engine, endpoints};
 use runtime::{Group, Instant, Runtime};
 use schema::{Table, TableId};
@@ -22,6 +23,7 @@ use storage::{Garbage, Shard, SnapshotError};
 use topology::HostId;
 
 use hints::{hint_facts, set_hints};
+use timeouts::{set_timeout, timeout};
 
 use super::cluster::departures::Departures;
 use super::cluster::upgrade::{finalize_upgrade, upgrade_facts};
@@ -152,6 +154,15 @@ impl Operator {
             Question::Hints => Ok(Answer::Hints(hint_facts(self.hints()?))),
             Question::SetHints(switch) => {
                 set_hints(self.hints()?, switch)?;
+                Ok(Answer::Done)
+            }
+            Question::AnswerTimes => {
+                let times = answer_nanos(self.engine.coordinator()).into_iter();
+                Ok(Answer::AnswerTimes(times.map(|(node, nanos)| (node.to_string(), nanos / 1000)).collect()))
+            }
+            Question::Timeout(kind) => Ok(Answer::Timeout(timeout(&self.engine, kind))),
+            Question::SetTimeout(kind, time) => {
+                set_timeout(self, kind, time);
                 Ok(Answer::Done)
             }
             Question::SetTraceProbability(probability) => {

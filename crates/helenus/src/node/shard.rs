@@ -220,6 +220,7 @@ impl ShardNode {
         let spare = self.config.memory_bytes / u64::from(self.runtime.shard_count()) / 10;
         options.result_bytes_max = usize::try_from(spare).unwrap_or(usize::MAX).max(RESULT_BYTES_MIN);
         options.hints = self.config.hints.clone();
+        options.timeouts = self.config.timeouts;
         let metadata = self.handles.metadata.borrow_mut().take();
         let cluster = self.handles.cluster.borrow().clone();
         let links = cluster.map(|cluster| cluster.links());

@@ -12,7 +12,9 @@ use cql_protocol::response::ResultBody;
 use cql_protocol::{
     Consistency, ErrorBody, FrameHeader, HEADER_LENGTH, Query, QueryParams, Request, Response, Startup, Version,
 };
-use helenus::config::{ClusterConfig, CommitLogSync, Compression, Config, FixedNode, FixedRing, HintOptions, Tokens};
+use helenus::config::{
+    ClusterConfig, CommitLogSync, Compression, Config, FixedNode, FixedRing, HintOptions, TimeoutOptions, Tokens,
+};
 use helenus::node;
 use runtime::Options;
 use server::Limits;
@@ -159,6 +161,8 @@ impl Ring {
             planted: planted::Planted::NONE,
             salvage_commitlog: false,
             hints: HintOptions::in_data_dir(&self.data_dir(index)),
+            // A TRUNCATE that lacks a node is to end before its client does.
+            timeouts: TimeoutOptions { truncate: Duration::from_secs(10), ..TimeoutOptions::default() },
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use cql_protocol::QueryParams;
 
+use super::failed::FailedKind;
 use super::reply::ReplyTo;
 use crate::plan::Plan;
 use crate::prepared::StatementId;
@@ -19,6 +20,12 @@ pub(super) struct Call<'a> {
 }
 
 impl Call<'_> {
+    /// The kind that it is counted as, should it fail.
+    #[cold]
+    pub(super) fn failed_kind(&self) -> Option<FailedKind> {
+        FailedKind::of(&self.plan.action, self.params.consistency.is_serial())
+    }
+
     /// Notes a step, if the request is traced.
     #[inline]
     pub(super) fn step(&self, activity: impl FnOnce() -> String) {

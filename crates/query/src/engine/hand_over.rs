@@ -107,7 +107,7 @@ impl Engine {
                 let engine = self.clone();
                 self.inner.runtime.spawn(Group::Query, async move {
                     let session = Session::of_other_shard(keyspace.as_deref());
-                    let frame = engine.run(&session, &header, &body).await;
+                    let frame = engine.run(&session, &header, &body).await.frame;
                     responder.reply(HandedBack { frame, body });
                 });
             }

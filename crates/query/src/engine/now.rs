@@ -5,6 +5,7 @@ use cql_protocol::{FrameHeader, write_set_keyspace};
 use cql_syntax::Statement;
 
 use super::call::Call;
+use super::failed::FailedKind;
 use super::prepare::TEXT_NOW_BYTES_MAX;
 use super::read::check_page_size;
 use super::reply::{ReplyTo, replace_by_error, warn_of_use};
@@ -29,7 +30,9 @@ impl Engine {
         let outcome = self.prepared(request.id).and_then(|prepared| {
             let reply = ReplyTo::new(header, &request.params, request.result_metadata_id);
             let call = Call { plan: &prepared.plan, id: prepared.id, params: &request.params, reply, trace: None };
-            let outcome = self.try_call(session, &call, out)?;
+            let outcome = self
+                .try_call(session, &call, out)
+                .inspect_err(|error| self.inner.failed.note(call.failed_kind(), error))?;
             if prepared.plan.is_qualified {
                 return Ok(outcome);
             }
@@ -65,7 +68,10 @@ impl Engine {
             let id = statement_id(keyspace, request.text);
             check_count_of_text(&plan.markers, request.params.values)?;
             let call = Call { plan: &plan, id, params: &request.params, reply, trace: None };
-            match self.try_call(session, &call, out)? {
+            match self
+                .try_call(session, &call, out)
+                .inspect_err(|error| self.inner.failed.note(call.failed_kind(), error))?
+            {
                 // The shard that it is of would plan the text again.
                 Outcome::MustWait | Outcome::OfShard(_) => {
                     self.keep_planned(id, plan);
@@ -111,6 +117,7 @@ impl Engine {
             return Outcome::MustWait;
         }
         let outcome = self.batch_now(header, request, out);
+        let outcome = outcome.inspect_err(|error| self.inner.failed.note(Some(FailedKind::Write), error));
         self.outcome(outcome, header, start, out)
     }
 

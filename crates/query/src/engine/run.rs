@@ -1,7 +1,8 @@
 //! The way of requests that must wait: each is a task that owns a copy of its frame.
 
-use std::time::Duration;
+use std::cell::Cell;
 
+use cluster::coordinator::TimeoutKind;
 use cql_protocol::request::{Batch, BatchQuery, Query, Request};
 use cql_protocol::response::{SchemaChange, SchemaChangeKind, SchemaTarget, insert_warnings, write_schema_change};
 use cql_protocol::{FrameHeader, write_set_keyspace, write_void};
@@ -9,6 +10,7 @@ use cql_syntax::Statement;
 use schema::{ChangeTarget, ChangeType, SchemaEvent};
 
 use super::call::Call;
+use super::failed::FailedKind;
 use super::read::check_page_size;
 use super::reply::{ReplyTo, replace_by_error, warn_of_use};
 use super::{Engine, count};
@@ -23,34 +25,42 @@ use crate::plan::{Action, Binds};
 use crate::prepared::statement_id_in_steps;
 use crate::trace::Trace;
 
-/// The most plans of one request: each comes after a change of the ring or of a table.
+/// The most plans of one request: each comes after a change of the ring or of a table. None is made after the time that a read of a partition may take.
 const PLANS_MAX: u32 = 8;
-/// Time after which none is made any more, as long as a read of a partition may take.
-const PLAN_AGAIN_TIME: Duration = Duration::from_secs(5);
 /// The most bytes of a schema statement's text.
 const DDL_BYTES_MAX: usize = 2 << 20;
+
+/// A request that was run as a task.
+#[derive(Debug)]
+pub struct Ran {
+    /// Its reply, a whole frame, uncompressed.
+    pub frame: Vec<u8>,
+    /// True if it reads ranges of tokens.
+    pub is_scan: bool,
+}
 
 /// Room that most replies fit in: one with a row or a few is not moved while it grows.
 pub(super) const REPLY_BYTES_USUAL: usize = 512;
 
 impl Engine {
-    /// Answers any QUERY, PREPARE, EXECUTE or BATCH, waiting as it must. The reply is a whole frame, uncompressed.
-    pub async fn run(&self, session: &Session, header: &FrameHeader, body: &[u8]) -> Vec<u8> {
+    /// Answers any QUERY, PREPARE, EXECUTE or BATCH, waiting as it must.
+    pub async fn run(&self, session: &Session, header: &FrameHeader, body: &[u8]) -> Ran {
         count(&self.inner.counters.requests_run);
+        let is_scan = Cell::new(false);
         let mut out = Vec::with_capacity(REPLY_BYTES_USUAL);
-        if let Err(error) = run_planning_again(self, session, (header, body), None, &mut out).await {
+        if let Err(error) = run_planning_again(self, session, (header, body), (None, &is_scan), &mut out).await {
             replace_by_error(&mut out, 0, header, error);
         }
-        out
+        Ran { frame: out, is_scan: is_scan.get() }
     }
 
-    /// Runs a request once. See [`run_planning_again`].
+    /// Runs a request once, and says if it is a scan. See [`run_planning_again`].
     async fn run_request(
         &self,
         session: &Session,
         header: &FrameHeader,
         body: &[u8],
-        trace: Option<&Trace<'_>>,
+        (trace, is_scan): (Option<&Trace<'_>>, &Cell<bool>),
         out: &mut Vec<u8>,
     ) -> Result<(), QueryError> {
         self.inner.runtime.label(header.opcode.name());
@@ -61,7 +71,7 @@ impl Engine {
                 }
                 let outcome = {
                     let _text = self.inner.texts.begin(request.text.len()).await;
-                    self.run_query(session, header, &request, trace, out).await
+                    self.run_query(session, header, &request, (trace, is_scan), out).await
                 };
                 self.or_on_other_shard(outcome, session, (header, body), out).await
             }
@@ -74,6 +84,7 @@ impl Engine {
             }
             Request::Execute(request) => {
                 let prepared = self.prepared(request.id)?;
+                is_scan.set(prepared.plan.is_scan());
                 if let Some(trace) = trace {
                     trace.request("Execute CQL3 prepared query", Some(&prepared.text), Some(&request.params));
                 }
@@ -96,6 +107,7 @@ impl Engine {
                     let _texts = self.inner.texts.begin(text_bytes(&request)).await;
                     self.batch_message(header, &request, session.keyspace().as_deref(), trace, out).await
                 };
+                let outcome = outcome.inspect_err(|error| self.inner.failed.note(Some(FailedKind::Write), error));
                 self.or_on_other_shard(outcome, session, (header, body), out).await
             }
             other => {
@@ -109,7 +121,7 @@ impl Engine {
         session: &Session,
         header: &FrameHeader,
         request: &Query<'_>,
-        trace: Option<&Trace<'_>>,
+        (trace, is_scan): (Option<&Trace<'_>>, &Cell<bool>),
         out: &mut Vec<u8>,
     ) -> Result<(), QueryError> {
         if let Some(trace) = trace {
@@ -123,6 +135,7 @@ impl Engine {
             Some(plan) => plan,
             None => self.plan_text_in_steps(request.text, keyspace).await?,
         };
+        is_scan.set(plan.is_scan());
         check_count_of_text(&plan.markers, request.params.values)?;
         let reply = ReplyTo::new(header, &request.params, None);
         let call = Call { plan: &plan, id, params: &request.params, reply, trace };
@@ -158,6 +171,7 @@ impl Engine {
         let mut watch = self.guardrail_check();
         let start = out.len();
         let done = self.run_bound(session, header, (call, binds), (text, keyspace), &mut watch, out).await;
+        let done = done.inspect_err(|error| self.inner.failed.note(call.failed_kind(), error));
         watch.tell(done, out, start)
     }
 
@@ -276,14 +290,15 @@ pub(super) async fn run_planning_again(
     engine: &Engine,
     session: &Session,
     (header, body): (&FrameHeader, &[u8]),
-    trace: Option<&Trace<'_>>,
+    (trace, is_scan): (Option<&Trace<'_>>, &Cell<bool>),
     out: &mut Vec<u8>,
 ) -> Result<(), QueryError> {
     let runtime = &engine.inner.runtime;
-    let until = runtime.now() + PLAN_AGAIN_TIME;
+    let began = runtime.now();
+    let is_in_time = || runtime.now() < began + engine.inner.coordinator.timeouts().get(TimeoutKind::Read);
     for _ in 1..PLANS_MAX {
-        match engine.run_request(session, header, body, trace, out).await {
-            Err(error) if error.is_outdated() && runtime.now() < until => {
+        match engine.run_request(session, header, body, (trace, is_scan), out).await {
+            Err(error) if error.is_outdated() && is_in_time() => {
                 stdx::sometimes!("a statement is planned again");
                 trace.iter().for_each(|trace| trace.step(format!("Planning again: {error}")));
                 out.clear();
@@ -291,7 +306,7 @@ pub(super) async fn run_planning_again(
             done => return done,
         }
     }
-    engine.run_request(session, header, body, trace, out).await
+    engine.run_request(session, header, body, (trace, is_scan), out).await
 }
 
 fn write_ddl_outcome(header: &FrameHeader, outcome: &DdlOutcome, out: &mut Vec<u8>) {

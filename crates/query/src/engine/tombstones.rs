@@ -72,7 +72,7 @@ impl Engine {
             Some(&ManyTombstones { token, .. }) => {
                 let range = (Bound::Included(token), Bound::Included(token));
                 let required = coordinator.check_range(&select.replication, level, range)?;
-                (required, coordinator.first_reader(&select.replication, token).unwrap_or(here))
+                (required, select.replication.first_reader(token).unwrap_or(here))
             }
             None => (coordinator.check_scan(&select.replication, level)?, here),
         };

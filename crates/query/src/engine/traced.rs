@@ -1,6 +1,7 @@
 //! Requests that are traced: those that ask for it, and as many of the others as an operator wants. They are run as tasks, whatever they are, so that
 //! the synchronous way knows nothing of it.
 
+use std::cell::Cell;
 use std::rc::Rc;
 
 use cluster::coordinator::{Failure, PlannedMutation, ReplicaError, are_local};
@@ -12,7 +13,7 @@ use storage::{Ack, TryOutcome};
 use topology::ConsistencyLevel;
 
 use super::reply::replace_by_error;
-use super::run::run_planning_again;
+use super::run::{Ran, run_planning_again};
 use super::{Engine, count};
 use crate::Session;
 use crate::control::{ControlReply, ControlRequest};
@@ -45,13 +46,14 @@ impl Engine {
 
     /// [`Engine::run`] for a request that is traced. `system_traces` has its steps from then on, under an id that the reply has if it was asked
     /// for.
-    pub async fn run_traced(&self, session: &Session, header: &FrameHeader, body: &[u8]) -> Vec<u8> {
+    pub async fn run_traced(&self, session: &Session, header: &FrameHeader, body: &[u8]) -> Ran {
         let inner = &*self.inner;
         count(&inner.counters.requests_run);
         let client = session.client().map(|address| address.ip());
         let trace = Trace::begin(&inner.runtime, &inner.clock, client);
         let mut out = Vec::with_capacity(256);
-        let request = run_planning_again(self, session, (header, body), Some(&trace), &mut out);
+        let is_scan = Cell::new(false);
+        let request = run_planning_again(self, session, (header, body), (Some(&trace), &is_scan), &mut out);
         if let Err(error) = inner.runtime.tracing().under(Rc::clone(trace.steps()), request).await {
             trace.step(format!("Refused: {error}"));
             replace_by_error(&mut out, 0, header, error);
@@ -61,7 +63,7 @@ impl Engine {
             insert_tracing_id(&mut out, 0, traced.id);
         }
         inner.traces.borrow_mut().push(inner.runtime.now(), traced, steps);
-        out
+        Ran { frame: out, is_scan: is_scan.get() }
     }
 
     /// What this shard keeps of traced requests, or of the one with this id.

@@ -392,12 +392,12 @@ impl Client {
                         assert_eq!(back.body, body);
                         back.frame
                     }
-                    Err(given_back) => self.engine.run(&self.session, &header, &given_back).await,
+                    Err(given_back) => self.engine.run(&self.session, &header, &given_back).await.frame,
                 };
             }
             Outcome::MustWait => {
                 assert!(out.is_empty(), "what must wait leaves nothing behind");
-                out = self.engine.run(&self.session, &header, body).await;
+                out = self.engine.run(&self.session, &header, body).await.frame;
             }
         }
         let (header, body) = split(&out);
@@ -412,7 +412,7 @@ impl Client {
         request.encode_frame(self.version, 5, &mut frame);
         let (mut header, body) = split(&frame);
         header.flags = header.flags.with(Flags::TRACING);
-        let out = self.engine.run_traced(&self.session, &header, body).await;
+        let out = self.engine.run_traced(&self.session, &header, body).await.frame;
         let (header, body) = split(&out);
         Reply { header, body: body.to_vec() }
     }

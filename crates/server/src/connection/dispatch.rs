@@ -175,7 +175,7 @@ impl Connection {
         let Some(under_way) = self.take_task(header, body.len(), output) else { return };
         let connection = self.clone();
         let handed = self.server.engine.hand_over(shard, header, body, move |HandedBack { frame, body }| {
-            connection.answer(under_way, body, frame);
+            connection.answer(under_way, body, frame, false);
         });
         match handed {
             Ok(()) => self.server.count(|stats| stats.requests_handed_over += 1),
@@ -201,20 +201,23 @@ impl Connection {
         let connection = self.clone();
         self.server.runtime.spawn(Group::Query, async move {
             let (engine, session) = (&connection.server.engine, &connection.session);
-            let reply = match is_traced {
+            let ran = match is_traced {
                 true => engine.run_traced(session, &under_way.header, body.as_ref()).await,
                 false => engine.run(session, &under_way.header, body.as_ref()).await,
             };
-            connection.answer(under_way, body, reply);
+            connection.answer(under_way, body, ran.frame, ran.is_scan);
         });
     }
 
     /// Counts a request that took more than the call, and has its reply sent.
-    fn answer(&self, under_way: UnderWay, body: impl AsRef<[u8]>, reply: Vec<u8>) {
+    fn answer(&self, under_way: UnderWay, body: impl AsRef<[u8]>, reply: Vec<u8>, is_scan: bool) {
         let UnderWay { header, length, arrived } = under_way;
         let server = &self.server;
         let mut requests = server.requests.borrow_mut();
-        let kind = requests.classify(header.opcode, &reply);
+        let kind = match requests.classify(header.opcode, &reply) {
+            RequestKind::Read if is_scan => RequestKind::Range,
+            kind => kind,
+        };
         let micros = requests.count(kind, arrived, server.runtime.now(), 1);
         drop(requests);
         let answered = Answered { kind, micros, reply_bytes: reply.len() };

@@ -3,12 +3,13 @@
 use std::path::Path;
 
 use admin::{
-    Answer, Buckets, KeyspaceFacts, NodeFacts, ProcessFacts, RequestFacts, RingNode, SampledFacts, SampledPartition,
-    ShardFigures, SlowQuery, TableFacts, TableName,
+    Answer, Buckets, FailedFacts, KeyspaceFacts, NodeFacts, ProcessFacts, RequestFacts, RingNode, SampledFacts,
+    SampledPartition, ShardFigures, SlowQuery, TableFacts, TableName,
 };
 use cluster::coordinator::Hints;
 use membership::PhiThreshold;
 use query::system::{CQL_VERSION, NATIVE_PROTOCOL_VERSION, PARTITIONER, RELEASE_VERSION};
+use query::{FAILED_KINDS, FailedCounts, FailedKind};
 use schema::Keyspace;
 use server::NotableRequest;
 use storage::TableFigures;
@@ -138,7 +139,8 @@ impl Operator {
             compactions_waiting += u64::from(self.storage.wants_compaction(table));
             self.runtime.maybe_yield().await;
         }
-        let read = self.engine.coordinator().read_counters();
+        let ring = self.engine.coordinator().counters();
+        let read = ring.reads;
         let kinds = self.server.requests_by_kind().into_iter();
         Ok(Answer::Figures(Box::new(ShardFigures {
             runtime: self.runtime.stats(),
@@ -211,6 +213,13 @@ impl Operator {
             digest_mismatches: read.digest_mismatches,
             repaired_blocking: read.repaired_blocking,
             speculated_repair_writes: read.speculated_repair_writes,
+            stale_refusals: ring.stale_refusals,
+            planned_again: ring.planned_again,
+            batch_copies: ring.batch_copies,
+            batch_copies_failed: ring.batch_copies_failed,
+            batch_copies_delivered: ring.batch_copies_delivered,
+            batch_copies_kept: ring.batch_copies_kept,
+            failed: failed_facts(&asked.failed),
             compactions: stored.compactions,
             compactions_active: u64::from(self.storage.running_compaction().is_some()),
             compactions_waiting,
@@ -263,6 +272,16 @@ impl Operator {
         }
         Ok(Answer::Tables(tables))
     }
+}
+
+fn failed_facts(failed: &[FailedCounts; FAILED_KINDS]) -> Vec<FailedFacts> {
+    let of = |(kind, counts): (FailedKind, &FailedCounts)| FailedFacts {
+        kind: kind.name(),
+        timeouts: counts.timeouts,
+        unavailables: counts.unavailables,
+        failures: counts.failures,
+    };
+    FailedKind::ALL.into_iter().zip(failed).map(of).collect()
 }
 
 fn facts_of(figures: TableFigures) -> TableFacts {

@@ -1,7 +1,6 @@
 //! A question to the metadata group, and its answer as a statement needs it.
 
-use std::time::Duration;
-
+use cluster::coordinator::TimeoutKind;
 use metadata::group::{Answer, Index};
 
 use crate::engine::Engine;
@@ -9,8 +8,6 @@ use crate::engine::Engine;
 /// Times that a statement is proposed again because others changed the schema meanwhile.
 pub(super) const TRIES_MAX: u32 = 16;
 
-/// Time in which this node applies what the group has.
-const APPLY_TIME: Duration = Duration::from_secs(10);
 const LAGS: &str = "this node does not reach the cluster's metadata group, and lags; the change may have been applied";
 const NO_LEADER: &str = "the cluster's metadata has no leader, since no majority of its voters answers; nothing was changed. If they are lost for good: helenus --recover-metadata";
 const UNKNOWN: &str =
@@ -35,8 +32,8 @@ pub(super) enum Answered {
     Failed(String),
 }
 
-/// Proposes an intention, and waits for the outcome.
-pub(super) async fn ask(engine: &Engine, intention: Vec<u8>) -> Answered {
+/// Proposes an intention, and waits for the outcome. This node has the time of a kind to apply what the group has.
+pub(super) async fn ask(engine: &Engine, intention: Vec<u8>, kind: TimeoutKind) -> Answered {
     let own_events = &engine.inner.own_events;
     let group = engine.group();
     let id = group.new_id();
@@ -44,7 +41,8 @@ pub(super) async fn ask(engine: &Engine, intention: Vec<u8>) -> Answered {
     let answer = group.propose(id, intention).await;
     if let Answer::Applied { epoch, .. } | Answer::Refused { epoch, .. } = answer {
         // The leader waits for nodes that it sees up, of which this one may be none; its state must be as late as the answer.
-        let is_late = engine.inner.runtime.timeout(APPLY_TIME, group.applied(epoch)).await.is_err();
+        let time = engine.inner.coordinator.timeouts().get(kind);
+        let is_late = engine.inner.runtime.timeout(time, group.applied(epoch)).await.is_err();
         if is_late {
             own_events.borrow_mut().remove(&id);
             return Answered::Failed(LAGS.to_owned());

@@ -16,10 +16,11 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use cluster::coordinator::TimeoutKind;
 use metadata::group::Index;
 use metadata::{Entry, Fact, Mark, MetadataLog, TableKey};
 use planted::Bug;
-use runtime::ShardId;
+use runtime::{Instant, ShardId};
 use schema::truncations::{self, TruncationChange};
 use schema::{TableId, system_keyspaces};
 use storage::ReplayPosition;
@@ -36,8 +37,6 @@ use crate::error::{QueryError, invalid};
 
 /// Between two looks whether all nodes have applied a truncation, of which they tell each other at intervals.
 const LOOK: Duration = Duration::from_millis(50);
-/// Looks before the statement is given up: 10 s.
-const LOOKS_MAX: u32 = 200;
 /// Between two tries to make positions durable.
 const AGAIN: Duration = Duration::from_secs(1);
 
@@ -71,9 +70,10 @@ impl<'a> TruncateStatement<'a> {
             let flushed = engine.flush_for_snapshot(&[table]).await;
             flushed.map_err(|what| failed(&format!("nothing was truncated: {what}")))?;
             let intention = TruncateIntention { table, mark: truncations::Mark(engine.inner.clock.time_uuid()) };
-            match ask(engine, intention.to_bytes()).await {
+            let until = engine.inner.runtime.now() + engine.inner.coordinator.timeouts().get(TimeoutKind::Truncate);
+            match ask(engine, intention.to_bytes(), TimeoutKind::Truncate).await {
                 Answered::Applied { is_on_all, .. } if is_on_all || is_planted => return Ok(()),
-                Answered::Applied { epoch, .. } => return self.wait_for_all(epoch, nodes).await,
+                Answered::Applied { epoch, .. } => return self.wait_for_all(epoch, nodes, until).await,
                 // It was dropped meanwhile, and may be there again with another id.
                 Answered::Refused | Answered::Again => {}
                 Answered::Failed(message) => return Err(failed(&message)),
@@ -84,15 +84,16 @@ impl<'a> TruncateStatement<'a> {
 
     /// Waits until all nodes have applied an epoch. The leader does not wait for those that it takes for down, nor for others without end; where one of
     /// them is only late, it would take rows along that are written after the answer.
-    async fn wait_for_all(&self, epoch: Index, nodes: usize) -> Result<(), QueryError> {
-        let mut lagging = nodes;
-        for _ in 0..LOOKS_MAX {
-            lagging = self.engine.group().with_member(|member, _| member.lagging(epoch));
-            if lagging == 0 {
-                return Ok(());
+    async fn wait_for_all(&self, epoch: Index, nodes: usize, until: Instant) -> Result<(), QueryError> {
+        let runtime = &self.engine.inner.runtime;
+        let lagging = loop {
+            let lagging = self.engine.group().with_member(|member, _| member.lagging(epoch));
+            match lagging {
+                0 => return Ok(()),
+                _ if runtime.now() >= until => break lagging,
+                _ => runtime.sleep(LOOK).await,
             }
-            self.engine.inner.runtime.sleep(LOOK).await;
-        }
+        };
         let received = nodes.saturating_sub(lagging);
         Err(failed(&format!("Truncate timed out - received only {received} responses")))
     }

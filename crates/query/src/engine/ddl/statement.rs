@@ -9,6 +9,7 @@
 //! | proposed | the same, and by then it can be carried out | asked |
 //! | proposed | it could not be made durable | answered: the error |
 
+use cluster::coordinator::TimeoutKind;
 use metadata::Turn;
 use schema::{SchemaEvent, TableId};
 
@@ -71,7 +72,7 @@ impl<'a> SchemaStatement<'a> {
                 let flushed = engine.flush_for_snapshot(&dropped_by(&schema, &plan.changes)).await;
                 flushed.map_err(|what| QueryError::Server { message: format!("nothing was dropped: {what}") })?;
             }
-            match (ask(engine, intention.to_bytes()).await, planned) {
+            match (ask(engine, intention.to_bytes(), TimeoutKind::Other).await, planned) {
                 (Answered::Applied { event, .. }, planned) => {
                     // A node that got the state as a whole has seen no event.
                     let event = event.or_else(|| SchemaEvent::of_statement(&statement, self.keyspace));
