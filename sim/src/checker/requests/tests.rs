@@ -285,3 +285,15 @@ fn sums_do_not_go_back() {
     all.node_ended(50);
     assert!(counts(&mut all, 200, &QUORUM, 5), "the node may not have synced it");
 }
+
+#[test]
+fn sums_that_were_read_while_a_node_ended_may_go_back() {
+    let mut history = Requests { factors: vec![3], sums: sums(&[(70, &QUORUM, None)]), ..Requests::default() };
+    let read = |history: &mut Requests, start: u64, count: i64| {
+        judge_count(history, &CountSeen { place: PLACE, start, end: start + 10, reach: QUORUM, count });
+        std::mem::take(&mut history.violations).is_empty()
+    };
+    history.node_ended(105, Duration::ZERO);
+    assert!(read(&mut history, 100, 70) && read(&mut history, 200, 0), "the node had it in memory alone");
+    assert!(read(&mut history, 300, 70) && !read(&mut history, 400, 0), "no node has ended since");
+}
