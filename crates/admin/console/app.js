@@ -30,6 +30,7 @@ async function get(path) {
   return response.json();
 }
 
+// In the order in which they are shown.
 const RING_WORDS = {
   timeouts: 'timed out: too few replicas answered',
   unavailables: 'unavailable: too few replicas up',
@@ -65,7 +66,7 @@ const lists = {
     key: (row) => row.name,
     empty: '',
     columns: [
-      { title: 'requests', text: (row) => RING_WORDS[row.name] ?? row.name },
+      { title: 'requests', text: (row) => RING_WORDS[row.name] },
       { title: 'a second', value: (row) => row.rate, text: (row) => rate(row.rate) },
       { title: 'since the start', value: (row) => row.all, text: (row) => count(row.all) },
     ],
@@ -228,7 +229,7 @@ function showPulse(pulse) {
   lists.latencies.update([
     { name: 'reads', ...since.reads }, { name: 'writes and batches', ...since.writes }, { name: 'prepare, schema and others', ...since.others },
   ]);
-  lists.ring.update(since.ring);
+  lists.ring.update(Object.keys(RING_WORDS).flatMap((name) => since.ring.filter((row) => row.name === name)));
   lists.shards.update(since.shards);
   lists.caches.update(since.caches.map((cache) => ({ ...cache, seconds: since.seconds })));
   const now = Date.now() / 1000;
