@@ -375,7 +375,7 @@ fn what_is_acknowledged_before_it_is_synced_is_shown_before() {
     for case in [not_logged, setup(&folders[1]).periodic()] {
         with_shard(&case, async |_, shard| {
             let counted = shard.count_now(ID, &delta(1, Some(5), 1, &[(N, 1)])).expect("taken");
-            assert_eq!(counted, TryOutcome::Done(Ack::Now));
+            assert!(counted.done().is_some(), "all there is lies in memory");
             assert_eq!(counters_unsynced(&shard, COUNTERS), None);
         })
         .expect("it opens");
