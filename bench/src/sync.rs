@@ -144,6 +144,7 @@ fn schema() -> Schema {
         replication: Default::default(),
         strategy: ReplicationStrategy::Simple { replication_factor: 1 },
         durable_writes: true,
+        tenure: 0,
     };
     let table = Table::new(TABLE, "bench", "written", columns, TableOptions::default());
     Schema::empty().with_all(&[SchemaChange::PutKeyspace(keyspace), SchemaChange::PutTable(Box::new(table))])

@@ -14,7 +14,6 @@ use std::ops::Bound;
 use std::rc::Rc;
 
 use internode::{Incoming, LocalNode, PeerSocket, Peers};
-use mutation::CounterId;
 use runtime::{Mesh, MeshSeat, Runtime, ShardId, TaskHandle};
 use schema::TableId;
 use topology::{ConsistencyLevel, HostId, ReplicationStrategy, Ring, Sharder, Token};
@@ -107,13 +106,8 @@ impl Coordinator {
         } = parts;
         let (local, planted) = (ring.local_node().host_id, storage.planted());
         let hints = Hints::open(&runtime, &storage, &hints, internode.is_some());
-        let shards = Shards::new(
-            runtime.clone(),
-            sharder,
-            storage,
-            (CounterId(local.0), Timeouts::new(timeouts, internode.clone())),
-            seat,
-        );
+        let shards =
+            Shards::new(runtime.clone(), sharder, storage, (local, Timeouts::new(timeouts, internode.clone())), seat);
         let peers = internode.clone().map(|internode| Peers::new(&runtime, internode));
         let incoming = Incoming::default();
         incoming.plant(planted);

@@ -6,6 +6,7 @@
 //! It does not know what a plan is, nor how the node follows the cluster's state: whoever does gives it a way to catch up.
 
 mod gate;
+mod tenures;
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::BTreeMap;
@@ -19,6 +20,7 @@ use schema::{Keyspace, Schema, TableId};
 use topology::{Epoch, HostId, ReplicationStrategy};
 
 pub(crate) use gate::{Gate, NotPassed};
+use tenures::Tenures;
 
 /// Has the node follow another one (`None`: itself) up to an epoch. Gives the epoch that all of its shards have applied when that is reached, or when it took too
 /// long.
@@ -82,6 +84,7 @@ pub struct Fence {
     latest: Cell<Epoch>,
     floor: Cell<Epoch>,
     tables: RefCell<BTreeMap<TableId, Known>>,
+    tenures: Tenures,
     catch_up: OnceCell<CatchUp>,
     /// Calls to catch up that are under way, one for each node that is followed: it is enough for all that wait for its epoch or an earlier one, and an epoch
     /// that cannot be reached keeps none of another node waiting.
@@ -102,7 +105,7 @@ impl std::fmt::Debug for Fence {
 
 impl Fence {
     /// A fence that stops nothing: of nodes that have no epochs in common, and until [`Fence::begin`].
-    pub(crate) fn open(planted: Planted) -> Fence {
+    pub(crate) fn open(own: HostId, planted: Planted) -> Fence {
         let none = || Cell::new(NO_EPOCH);
         Fence {
             applied: none(),
@@ -110,6 +113,7 @@ impl Fence {
             latest: none(),
             floor: none(),
             tables: RefCell::default(),
+            tenures: Tenures::new(own),
             catch_up: OnceCell::new(),
             calls: RefCell::default(),
             progress: Notify::new(),
@@ -130,6 +134,7 @@ impl Fence {
             let known = || Known { numbers: Numbers::all(epoch), keyspace: Rc::clone(keyspace) };
             self.tables.borrow_mut().extend(keyspace.tables.values().map(|table| (table.id, known())));
         }
+        self.tenures.follow(schema);
         self.ring.set(ring);
         self.rise(epoch);
         self.reached(epoch);
@@ -178,6 +183,7 @@ impl Fence {
             }
         }
         drop(tables);
+        self.tenures.follow(after);
         self.rise(epoch);
     }
 

@@ -111,6 +111,7 @@ fn keyspace(name: &str) -> SchemaChange {
         .into(),
         strategy: ReplicationStrategy::Simple { replication_factor: 1 },
         durable_writes: true,
+        tenure: 0,
     })
 }
 

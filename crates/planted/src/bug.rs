@@ -238,6 +238,8 @@ bugs! {
         "The copies of a logged batch stay on its coordinator.";
     DeltaSentTwice, "delta-sent-twice", Coordinator, "counters::a_delta_whose_answer_is_lost_is_not_sent_again",
         "A counter's delta is sent again when no answer came.";
+    TenureKept, "tenure-kept", Coordinator, "counters::a_range_that_was_lost_and_gained_again_is_counted_in_another_part",
+        "A node that gains a range again counts under the id that it had before it lost the range.";
     LocalCountsRemote, "local-counts-remote", Coordinator, "counters::a_local_level_counts_no_answers_of_other_datacenters",
         "Levels of this datacenter count the answers of others.";
 }

@@ -4,7 +4,7 @@
 //! change:    u8 version · u8 kind · body
 //! string:    varint length · UTF-8
 //! map:       varint count · (string · string)*
-//! keyspace:  string name · map replication · u8 durable
+//! keyspace:  string name · map replication · u8 durable, and in version 2: varint tenure
 //! table:     16 id · string keyspace · string name · varint next column id
 //!            · varint count · column* · varint count · (column · i64 dropped at)* · options
 //! column:    varint id · string name · string type · u8 kind · varint position · u8 descending
@@ -13,7 +13,8 @@
 //! ```
 //!
 //! Options are written by name, each with its length, so that a later version can add one without a new format: a reader that does not
-//! know an option refuses it by name instead of misreading what follows. Types are written as CQL prints them.
+//! know an option refuses it by name instead of misreading what follows. Types are written as CQL prints them. Version 2 is written of keyspaces that are not of
+//! their first tenure, version 1 of all else.
 
 use std::collections::BTreeMap;
 
@@ -29,8 +30,10 @@ use crate::options::TableOptions;
 use crate::table::{DroppedColumn, Table, check_columns};
 use crate::user_type::UserType;
 
-/// The version that this code writes, and the newest that it reads.
-pub const FORMAT_VERSION: u8 = 1;
+/// The newest version that this code writes and reads.
+pub const FORMAT_VERSION: u8 = 2;
+/// The version of a change without a tenure.
+const FIRST_VERSION: u8 = 1;
 
 const PUT_KEYSPACE: u8 = 1;
 const DROP_KEYSPACE: u8 = 2;
@@ -40,7 +43,8 @@ const PUT_TYPE: u8 = 5;
 const DROP_TYPE: u8 = 6;
 
 pub(crate) fn encode(change: &SchemaChange, out: &mut Vec<u8>) {
-    out.push(FORMAT_VERSION);
+    let has_tenure = matches!(change, SchemaChange::PutKeyspace(def) if def.tenure > 0);
+    out.push(if has_tenure { FORMAT_VERSION } else { FIRST_VERSION });
     match change {
         SchemaChange::PutKeyspace(def) => {
             out.push(PUT_KEYSPACE);
@@ -81,7 +85,7 @@ pub(crate) fn decode(reader: &mut Reader<'_>) -> Result<SchemaChange, DecodeErro
         return Err(invalid("the format version is 0"));
     }
     match reader.u8()? {
-        PUT_KEYSPACE => decode_keyspace(reader).map(SchemaChange::PutKeyspace),
+        PUT_KEYSPACE => decode_keyspace(reader, version).map(SchemaChange::PutKeyspace),
         DROP_KEYSPACE => Ok(SchemaChange::DropKeyspace(string(reader)?)),
         PUT_TABLE => decode_table(reader).map(|table| SchemaChange::PutTable(Box::new(table))),
         DROP_TABLE => {
@@ -98,13 +102,18 @@ pub(crate) fn encode_keyspace(def: &KeyspaceDef, out: &mut Vec<u8>) {
     put_str(&def.name, out);
     put_map(&def.replication, out);
     out.push(u8::from(def.durable_writes));
+    if def.tenure > 0 {
+        varint::encode(def.tenure, out);
+    }
 }
 
-fn decode_keyspace(reader: &mut Reader<'_>) -> Result<KeyspaceDef, DecodeError> {
+fn decode_keyspace(reader: &mut Reader<'_>, version: u8) -> Result<KeyspaceDef, DecodeError> {
     let name = string(reader)?;
     let replication = string_map(reader)?;
     let strategy = ReplicationStrategy::parse_stored(&replication).map_err(invalid)?;
-    Ok(KeyspaceDef { name, replication, strategy, durable_writes: boolean(reader)? })
+    let durable_writes = boolean(reader)?;
+    let tenure = if version == FIRST_VERSION { 0 } else { reader.varint()? };
+    Ok(KeyspaceDef { name, replication, strategy, durable_writes, tenure })
 }
 
 pub(crate) fn encode_type(ty: &UserType, out: &mut Vec<u8>) {

@@ -20,6 +20,9 @@ pub struct KeyspaceDef {
     pub strategy: ReplicationStrategy,
     /// Whether writes go through the commit log.
     pub durable_writes: bool,
+    /// The number of the present tenure: how often the keyspace was placed otherwise since it was created. A node that gains a range by that counts under another
+    /// counter id than before.
+    pub tenure: u64,
 }
 
 /// A keyspace, its tables and its types, as part of a [`crate::Schema`].

@@ -186,6 +186,7 @@ fn schema() -> Schema {
         replication: Default::default(),
         strategy: ReplicationStrategy::Simple { replication_factor: 1 },
         durable_writes: true,
+        tenure: 0,
     };
     let table = Table::new(TABLE, "ks", "standard1", columns, TableOptions::default());
     Schema::empty().with_all(&[SchemaChange::PutKeyspace(def), SchemaChange::PutTable(Box::new(table))])

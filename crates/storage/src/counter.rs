@@ -65,16 +65,17 @@ struct Piece<'m> {
 }
 
 impl Shard {
-    /// Applies a mutation with deltas of a table of counters within the call; `id` is this node's. Where what is there must be
+    /// Applies a mutation with deltas of a table of counters within the call; `id_of` gives this node's id for a table. Where what is there must be
     /// waited for, [`Shard::count`] does.
-    pub fn count_now(&self, id: CounterId, delta: &[u8]) -> Result<TryOutcome<Ack>, ApplyError> {
+    pub fn count_now(&self, id_of: impl Fn(TableId) -> CounterId, delta: &[u8]) -> Result<TryOutcome<Ack>, ApplyError> {
         let mutation = MutationRef::decode(delta)?;
         if mutation.item_count() > ITEMS_NOW_MAX || self.partition_locks().is_locked(mutation.table(), mutation.key()) {
             return Ok(TryOutcome::WouldBlock);
         }
-        let mut current = Current::of(self, id);
+        let id = id_of(mutation.table());
+        let mut current = Current::of(self);
         let piece = Piece { mutation, is_first: true, items: mutation.items().collect() };
-        if !current.read_now(&piece)? {
+        if !current.read_now(&piece, id)? {
             return Ok(TryOutcome::WouldBlock);
         }
         let mut state = Vec::with_capacity(delta.len() + 64);
@@ -87,10 +88,10 @@ impl Shard {
     }
 
     /// Applies mutations with deltas, waiting for what it takes. What is of up to 128 rows is one record of the log. Gives the states, for
-    /// other replicas. `holds` is asked in each call that applies; where it does not, nothing more is counted.
+    /// other replicas. `id_of` gives this node's id for a table, at the moment. `holds` is asked in each call that applies; where it does not, nothing more is counted.
     pub async fn count(
         &self,
-        id: CounterId,
+        id_of: impl Fn(TableId) -> CounterId,
         deltas: &[Vec<u8>],
         holds: &dyn Fn() -> bool,
     ) -> Result<(Ack, Vec<Vec<u8>>), CountError> {
@@ -102,7 +103,7 @@ impl Shard {
         let _locks = self.lock_partitions(&mutations).await?;
         let (mut ack, mut states) = (Ack::Now, Vec::new());
         for pieces in rounds(&mutations) {
-            match self.count_pieces(id, &pieces, holds, &mut states).await? {
+            match self.count_pieces(&id_of, &pieces, holds, &mut states).await? {
                 Ack::Now => {}
                 later => ack = later,
             }
@@ -128,7 +129,7 @@ impl Shard {
 
     async fn count_pieces(
         &self,
-        id: CounterId,
+        id_of: &impl Fn(TableId) -> CounterId,
         pieces: &[Piece<'_>],
         holds: &dyn Fn() -> bool,
         states: &mut Vec<Vec<u8>>,
@@ -141,25 +142,27 @@ impl Shard {
                 locks.wait_open(piece.mutation.table()).await;
             }
             let contents = self.contents(pieces)?;
-            let mut current = Current::of(self, id);
-            for piece in pieces {
-                if !current.read_now(piece)? {
+            let ids: Vec<CounterId> = pieces.iter().map(|piece| id_of(piece.mutation.table())).collect();
+            let mut current = Current::of(self);
+            for (piece, id) in pieces.iter().zip(&ids) {
+                if !current.read_now(piece, *id)? {
                     stdx::sometimes!("counter read from files");
-                    current.read_through(piece).await?;
+                    current.read_through(piece, *id).await?;
                 }
             }
             if !holds() {
                 return Err(CountError::Overtaken { is_begun: !states.is_empty() });
             }
-            // Truncated meanwhile: what was read is not there any more.
-            if self.contents(pieces)? != contents {
+            // Truncated meanwhile: what was read is not there any more. In another tenure: the part is not this node's to change any more.
+            let is_same_tenure = pieces.iter().zip(&ids).all(|(piece, id)| id_of(piece.mutation.table()) == *id);
+            if self.contents(pieces)? != contents || !is_same_tenure {
                 continue;
             }
             let now = self.runtime().wall_clock_micros();
             let mut written = Vec::with_capacity(pieces.len());
-            for piece in pieces {
+            for (piece, id) in pieces.iter().zip(&ids) {
                 let mut state = Vec::new();
-                write_state(piece, id, &mut current, now, &mut state)?;
+                write_state(piece, *id, &mut current, now, &mut state)?;
                 written.push(state);
             }
             let slices: Vec<&[u8]> = written.iter().map(Vec::as_slice).collect();

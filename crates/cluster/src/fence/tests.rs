@@ -15,6 +15,7 @@ fn keyspace(replication_factor: u32) -> SchemaChange {
         replication: [("replication_factor".to_owned(), replication_factor.to_string())].into(),
         strategy,
         durable_writes: true,
+        tenure: 0,
     })
 }
 
@@ -45,7 +46,7 @@ impl World {
     /// Two tables, at epoch 10, with a ring of that epoch.
     fn new() -> World {
         let schema = Schema::empty().with_all(&[keyspace(1), table(ONE, 1), table(OTHER, 1)]);
-        let fence = Fence::open(Planted::NONE);
+        let fence = Fence::open(HostId([1; 16]), Planted::NONE);
         fence.begin(Epoch(10), Epoch(10), &schema, Box::new(|_, epoch| Box::pin(std::future::ready(epoch))));
         World { fence, schema }
     }
@@ -182,7 +183,7 @@ fn an_epoch_that_is_not_reached_stands_in_the_way_of_no_other() {
 
 #[test]
 fn an_open_fence_stops_nothing() {
-    let fence = Fence::open(Planted::NONE);
+    let fence = Fence::open(HostId([1; 16]), Planted::NONE);
     let schema = Schema::empty().with_all(&[keyspace(1), table(ONE, 1)]);
     fence.schema_changed(Epoch(3), &Schema::empty(), &schema);
     fence.truncating(Epoch(4), ONE);

@@ -35,6 +35,7 @@ pub fn with_state_table(schema: &Schema) -> Schema {
         replication: [("class".to_owned(), "org.apache.cassandra.locator.LocalStrategy".to_owned())].into(),
         strategy: ReplicationStrategy::Local,
         durable_writes: true,
+        tenure: 0,
     };
     schema.with_all(&[SchemaChange::PutKeyspace(keyspace), SchemaChange::PutTable(Box::new(state_table()))])
 }

@@ -1,10 +1,9 @@
 //! Writes and counts on this very shard, and what its refusals are called.
 
-use mutation::CounterId;
 use storage::{Ack, ApplyError, CountError, ReadError, Shard};
 
 use super::error::ReplicaError;
-use crate::fence::Gate;
+use crate::fence::{Fence, Gate};
 
 /// The error of a file that cannot be read. Which one and where stands in the log, since clients are not to know.
 pub(crate) fn unreadable(shard: u16, error: ReadError) -> ReplicaError {
@@ -97,13 +96,14 @@ pub(crate) fn apply_error(shard: u16, error: ApplyError) -> ReplicaError {
 pub(crate) async fn count_here(
     gate: Gate<'_>,
     storage: &Shard,
-    id: CounterId,
+    fence: &Fence,
     deltas: &[Vec<u8>],
 ) -> Result<Vec<Vec<u8>>, ReplicaError> {
     let shard = gate.shard();
     gate.reach().await?;
     gate.check_mutations(deltas)?;
-    let counted = storage.count(id, deltas, &|| gate.check_mutations(deltas).is_ok()).await;
+    let counted =
+        storage.count(|table| fence.counter_id(table), deltas, &|| gate.check_mutations(deltas).is_ok()).await;
     let (ack, states) = match counted {
         Ok(counted) => counted,
         Err(CountError::Apply(error)) => return Err(apply_error(shard.0, error)),

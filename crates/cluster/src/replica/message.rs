@@ -1,7 +1,6 @@
 //! What one shard asks another to do with the data that the other owns. Nodes ask each other the same, in messages of
 //! `peer_message.rs`, which carry the same encoded bytes.
 
-use mutation::CounterId;
 use storage::reader::Page;
 use topology::Epoch;
 
@@ -27,8 +26,6 @@ pub enum ReplicaRequest {
     },
     /// Add deltas to counters: apply what they come to, and answer with that.
     Count {
-        /// What the node's parts are known by.
-        id: CounterId,
         /// Each as `mutation::MutationEncoder` wrote it, with deltas.
         deltas: Vec<Vec<u8>>,
         /// Whether other replicas are to be sent what they come to; else [`ReplicaReply::Written`] is an answer too.

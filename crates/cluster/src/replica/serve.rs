@@ -58,17 +58,18 @@ impl Replica {
                 self.write(vec![mutation], WriteTerms { durable: false, planned }, responder);
             }
             ReplicaRequest::WriteBatch { mutations, terms } => self.write(mutations, terms, responder),
-            ReplicaRequest::Count { id, deltas, wants_states, planned } => {
+            ReplicaRequest::Count { deltas, wants_states, planned } => {
                 let gate = self.gate(planned);
                 if let ([delta], false, false) = (deltas.as_slice(), wants_states, gate.is_ahead())
                     && gate.check_mutations(&deltas).is_ok()
-                    && let Ok(TryOutcome::Done(ack)) = self.storage.count_now(id, delta)
+                    && let Ok(TryOutcome::Done(ack)) =
+                        self.storage.count_now(|table| self.fence.counter_id(table), delta)
                 {
                     return self.answer(Ok(ack), false, responder);
                 }
                 let replica = Rc::clone(self);
                 self.runtime.spawn(Group::Query, async move {
-                    let counted = count_here(replica.gate(planned), &replica.storage, id, &deltas).await;
+                    let counted = count_here(replica.gate(planned), &replica.storage, &replica.fence, &deltas).await;
                     responder.reply(match counted {
                         Ok(states) => ReplicaReply::Counted { states },
                         Err(error) => ReplicaReply::Failed(error),

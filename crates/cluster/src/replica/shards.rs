@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use mutation::{CounterId, ReadCommand};
+use mutation::ReadCommand;
 use runtime::{Group, Mesh, MeshSeat, Runtime, ShardId};
 use storage::reader::{Page, ReadDone};
 use storage::{Ack, RowSink, Shard};
@@ -27,8 +27,6 @@ pub(crate) struct Shards {
     pub(crate) sharder: Sharder,
     /// This shard's own.
     pub(crate) storage: Shard,
-    /// Identity of this node's parts of counters: its host id.
-    pub(crate) counter: CounterId,
     /// The epochs of the ring and of the tables, as this shard knows them.
     pub(crate) fence: Rc<Fence>,
     /// The copies of other nodes' batches that this shard keeps.
@@ -46,14 +44,14 @@ impl Shards {
         runtime: Runtime,
         sharder: Sharder,
         storage: Shard,
-        (counter, timeouts): (CounterId, Timeouts),
+        (host_id, timeouts): (HostId, Timeouts),
         seat: MeshSeat<ReplicaRequest, ReplicaReply>,
     ) -> Rc<Shards> {
-        let fence = Rc::new(Fence::open(storage.planted()));
-        let copies = Rc::new(Copies::of_node(HostId(counter.0)));
+        let fence = Rc::new(Fence::open(host_id, storage.planted()));
+        let copies = Rc::new(Copies::of_node(host_id));
         let mesh = serve(&runtime, seat, storage.clone(), (Rc::clone(&fence), Rc::clone(&copies)));
         let counts = Counts::default();
-        Rc::new(Shards { runtime, sharder, storage, counter, fence, copies, timeouts, counts, mesh })
+        Rc::new(Shards { runtime, sharder, storage, fence, copies, timeouts, counts, mesh })
     }
 
     /// The shard that this is.
@@ -147,9 +145,9 @@ impl Shards {
         planned: Epoch,
     ) -> Result<Vec<Vec<u8>>, ReplicaError> {
         if shard == self.here() {
-            return count_here(self.fence.gate(shard, planned), &self.storage, self.counter, &deltas).await;
+            return count_here(self.fence.gate(shard, planned), &self.storage, &self.fence, &deltas).await;
         }
-        match self.call(shard, ReplicaRequest::Count { id: self.counter, deltas, wants_states, planned }).await? {
+        match self.call(shard, ReplicaRequest::Count { deltas, wants_states, planned }).await? {
             ReplicaReply::Counted { states } => Ok(states),
             ReplicaReply::Written if !wants_states => Ok(Vec::new()),
             reply => panic!("a shard answers a count with states, not with {reply:?}"),

@@ -20,7 +20,8 @@ impl Writes {
     /// Changes counters on this shard without waiting, if what is in memory allows that. `None`: nothing was done.
     pub(crate) fn count_now(&self, delta: &[u8]) -> Result<TryOutcome<Ack>, ReplicaError> {
         let shards = &self.shards;
-        shards.storage.count_now(shards.counter, delta).map_err(|error| apply_error(shards.here().0, error))
+        let counted = shards.storage.count_now(|table| shards.fence.counter_id(table), delta);
+        counted.map_err(|error| apply_error(shards.here().0, error))
     }
 
     /// Changes counters by mutations with deltas, and waits until so many replicas of each have what they come to as `level` asks

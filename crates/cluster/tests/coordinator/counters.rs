@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use cluster::coordinator::{Failure, TimeoutKind};
 use runtime::sim::Link;
-use topology::ConsistencyLevel::{LocalQuorum, One};
+use topology::ConsistencyLevel::{All, LocalQuorum, One};
 
-use crate::world::{PAUSE, Shape, on_nodes, on_shape};
+use crate::world::{Change, Member, PAUSE, Shape, on_nodes, on_shape};
 
 const KEYS: [&[u8]; 12] = [b"a", b"b", b"c", b"d", b"e", b"f", b"g", b"h", b"i", b"j", b"k", b"l"];
 
@@ -58,4 +58,34 @@ fn a_local_level_counts_no_answers_of_other_datacenters() {
         assert_eq!(written, Err(Failure::Timeout { received: 1 }), "the third node is elsewhere");
         assert_eq!(node.holders(b"l").await, [0, 2]);
     });
+}
+
+/// Planted: tenure-kept.
+#[test]
+fn a_range_that_was_lost_and_gained_again_is_counted_in_another_part() {
+    on_nodes(3, 3, async |node| {
+        node.until_up(1).await;
+        node.until_up(2).await;
+        let count =
+            async |key: &'static [u8], delta| node.coordinator.count(vec![node.planned_delta(key, delta)], All).await;
+        for key in KEYS {
+            assert_eq!(count(key, 7).await, Ok(()));
+        }
+        alter(&node, 1).await;
+        let key = KEYS.into_iter().find(|key| !node.replicas(key).contains(&0)).expect("some range is lost");
+        node.forget_counts();
+        alter(&node, 3).await;
+        assert_eq!(count(key, 5).await, Ok(()));
+        assert_eq!(node.on(1, move |member| async move { member.own_count(key) }).await, 12, "the older part stays");
+        assert_eq!(node.own_count(key), 5, "the older part was lost here");
+    });
+}
+
+/// All nodes apply an ALTER KEYSPACE.
+async fn alter(node: &Member, replicas: u32) {
+    let epoch = node.site.agree(Change::Replicas(replicas));
+    node.apply_to(epoch);
+    for other in 1..3 {
+        node.on(other, move |member| async move { member.apply_to(epoch) }).await;
+    }
 }

@@ -50,6 +50,8 @@ pub enum Change {
     Ring(u8),
     /// The table is emptied.
     Truncate,
+    /// The keyspace has so many replicas.
+    Replicas(u32),
     /// The table is dropped.
     Drop,
     /// The table is created, under the id that it had.
@@ -125,12 +127,19 @@ fn counts() -> Table {
 /// The schema, with the table or without.
 fn schema(shape: Shape, has_table: bool) -> Schema {
     let (replication, strategy) = (Default::default(), shape.strategy());
-    let keyspace = KeyspaceDef { name: "ks".into(), replication, strategy, durable_writes: true };
+    let keyspace = KeyspaceDef { name: "ks".into(), replication, strategy, durable_writes: true, tenure: 0 };
     let mut changes = vec![SchemaChange::PutKeyspace(keyspace), SchemaChange::PutTable(Box::new(counts()))];
     if has_table {
         changes.push(SchemaChange::PutTable(Box::new(table())));
     }
     Schema::empty().with_all(&changes)
+}
+
+/// The schema after ALTER KEYSPACE.
+fn placed_otherwise(before: &Schema, replication_factor: u32) -> Schema {
+    let def = before.keyspace("ks").expect("it is there").def.clone();
+    let strategy = ReplicationStrategy::Simple { replication_factor };
+    before.with(&SchemaChange::PutKeyspace(KeyspaceDef { strategy, tenure: def.tenure + 1, ..def }))
 }
 
 /// A step of the test on a node.
@@ -252,8 +261,11 @@ impl Member {
                 let position = storage.begin_truncation(TABLE);
                 storage.truncation_is_durable(TABLE, position);
             }
-            Change::Drop | Change::Create => {
-                let after = schema(self.site.shape, matches!(change, Change::Create));
+            Change::Drop | Change::Create | Change::Replicas(_) => {
+                let after = match change {
+                    Change::Replicas(count) => placed_otherwise(&self.schema.borrow(), count),
+                    _ => schema(self.site.shape, matches!(change, Change::Create)),
+                };
                 storage.update_schema(&with_state_table(&after));
                 coordinator.fence().schema_changed(epoch, &self.schema.borrow(), &after);
                 self.schema.replace(after);
@@ -293,7 +305,14 @@ impl Member {
     }
 
     pub fn replication(&self) -> Rc<Replication> {
-        self.coordinator.replication(&self.site.shape.strategy())
+        self.coordinator.replication(self.schema.borrow().keyspace("ks").expect("it is there").strategy())
+    }
+
+    /// Deletes what this node has of counters, as a cleanup does with ranges that it does not own.
+    pub fn forget_counts(&self) {
+        let storage = self.coordinator.storage();
+        let position = storage.begin_truncation(COUNTS);
+        storage.truncation_is_durable(COUNTS, position);
     }
 
     /// A row of a partition, planned now.

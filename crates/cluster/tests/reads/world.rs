@@ -60,7 +60,8 @@ pub fn table(speculative_retry: &str) -> Table {
 fn schema() -> Schema {
     let replication = [("class", "SimpleStrategy"), ("replication_factor", "3")];
     let replication = replication.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
-    let keyspace = KeyspaceDef { name: "ks".into(), replication, strategy: strategy(3), durable_writes: true };
+    let keyspace =
+        KeyspaceDef { name: "ks".into(), replication, strategy: strategy(3), durable_writes: true, tenure: 0 };
     let changes = [SchemaChange::PutKeyspace(keyspace), SchemaChange::PutTable(Box::new(table("99p")))];
     with_state_table(&Schema::empty().with_all(&changes))
 }

@@ -41,7 +41,13 @@ fn keyspace(name: &str, class: &str, strategy: ReplicationStrategy, replication_
     if let Some(factor) = replication_factor {
         replication.insert("replication_factor".to_owned(), factor.to_string());
     }
-    SchemaChange::PutKeyspace(KeyspaceDef { name: name.to_owned(), replication, strategy, durable_writes: true })
+    SchemaChange::PutKeyspace(KeyspaceDef {
+        name: name.to_owned(),
+        replication,
+        strategy,
+        durable_writes: true,
+        tenure: 0,
+    })
 }
 
 /// The statements of a text in which each ends with a semicolon at a line's end and comments fill whole lines.

@@ -113,7 +113,7 @@ fn a_newer_version_is_named() {
     let mut bytes = encoded(&SchemaChange::DropKeyspace("k".to_owned()));
     bytes[0] = FORMAT_VERSION + 1;
     let error = decode(&mut Reader::new(&bytes)).expect_err("a newer version is refused");
-    assert_eq!(error.to_string(), "a schema change has format version 2, and this Helenus reads up to 1");
+    assert_eq!(error.to_string(), "a schema change has format version 3, and this Helenus reads up to 2");
 }
 
 #[test]
@@ -124,4 +124,19 @@ fn the_format_is_frozen() {
     expected.extend([0xab; 16]);
     expected.extend([1, b'k', 1, b't']);
     assert_eq!(encoded(&change), expected);
+}
+
+#[test]
+fn a_keyspace_of_its_first_tenure_has_the_first_version() {
+    let replication =
+        crate::options::map(&[("class", "org.apache.cassandra.locator.SimpleStrategy"), ("replication_factor", "1")]);
+    let strategy = ReplicationStrategy::Simple { replication_factor: 1 };
+    let def = KeyspaceDef { name: "k".to_owned(), replication, strategy, durable_writes: true, tenure: 0 };
+    let first = encoded(&SchemaChange::PutKeyspace(def.clone()));
+    assert_eq!((first[0], first.last()), (1, Some(&1)), "the bytes of before tenures");
+    let later = SchemaChange::PutKeyspace(KeyspaceDef { tenure: 300, ..def });
+    let bytes = encoded(&later);
+    assert_eq!(bytes, [&[2], &first[1..], &[0x81, 0x2c]].concat(), "the tenure stands last");
+    assert_eq!(decode(&mut Reader::new(&bytes)), Ok(later));
+    assert!(decode(&mut Reader::new(&bytes[..bytes.len() - 1])).is_err());
 }

@@ -11,7 +11,13 @@ fn keyspace(name: &str) -> SchemaChange {
     let replication =
         crate::options::map(&[("class", "org.apache.cassandra.locator.SimpleStrategy"), ("replication_factor", "1")]);
     let strategy = ReplicationStrategy::Simple { replication_factor: 1 };
-    SchemaChange::PutKeyspace(KeyspaceDef { name: name.to_owned(), replication, strategy, durable_writes: true })
+    SchemaChange::PutKeyspace(KeyspaceDef {
+        name: name.to_owned(),
+        replication,
+        strategy,
+        durable_writes: true,
+        tenure: 0,
+    })
 }
 
 fn table(name: &str, id: u8) -> SchemaChange {

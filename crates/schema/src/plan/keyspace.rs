@@ -33,7 +33,7 @@ pub(super) fn create(
     };
     let (replication, strategy) = read_replication(name, replication, None, context)?;
     let warnings = too_many_replicas(name, &strategy, context);
-    let def = KeyspaceDef { name: name.to_owned(), replication, strategy, durable_writes };
+    let def = KeyspaceDef { name: name.to_owned(), replication, strategy, durable_writes, tenure: 0 };
     Ok(plan(ChangeType::Created, name, SchemaChange::PutKeyspace(def), warnings))
 }
 
@@ -66,6 +66,10 @@ pub(super) fn alter(
                     .to_owned(),
             );
         }
+    }
+    // A node may gain ranges by it that it had before, and has lost.
+    if def.strategy != keyspace.def.strategy {
+        def.tenure += 1;
     }
     // What changes nothing is answered as nothing done.
     if def == keyspace.def {

@@ -396,3 +396,27 @@ fn a_column_of_a_user_type_that_is_not_frozen_stays() {
     }
     assert!(session.dropped_types("k", "t").is_empty());
 }
+
+/// A node may gain by it what it had before and has lost: what it counts from then on is another part.
+#[test]
+fn a_keyspace_that_is_placed_otherwise_begins_another_tenure() {
+    let mut session = Session::new();
+    let replication =
+        |factor: u8| format!("replication = {{'class': 'SimpleStrategy', 'replication_factor': {factor}}}");
+    let steps = [
+        (format!("CREATE KEYSPACE k WITH {}", replication(3)), 0),
+        ("ALTER KEYSPACE k WITH durable_writes = false".to_owned(), 0),
+        (format!("ALTER KEYSPACE k WITH {}", replication(3)), 0),
+        (format!("ALTER KEYSPACE k WITH {}", replication(1)), 1),
+        ("CREATE TABLE k.t (k int PRIMARY KEY)".to_owned(), 1),
+        (format!("ALTER KEYSPACE k WITH {}", replication(3)), 2),
+        ("ALTER KEYSPACE k WITH durable_writes = true".to_owned(), 2),
+    ];
+    for (text, tenure) in steps {
+        session.run(&text);
+        let known = session.schema.keyspace("k").expect("it is there").def.tenure;
+        assert_eq!(known, tenure, "{text}");
+        let restored = Schema::empty().with_all(&session.schema.as_changes());
+        assert_eq!(restored.keyspace("k").expect("it is there").def.tenure, tenure, "from a snapshot");
+    }
+}

@@ -18,6 +18,7 @@ fn keyspace(name: &str) -> SchemaChange {
         ]),
         strategy: ReplicationStrategy::Simple { replication_factor: 1 },
         durable_writes: true,
+        tenure: 0,
     })
 }
 

@@ -62,6 +62,7 @@ pub fn schema() -> Schema {
         replication: Default::default(),
         strategy: ReplicationStrategy::Simple { replication_factor: 1 },
         durable_writes: true,
+        tenure: 0,
     };
     let mut options = TableOptions::default();
     options.caching.insert("rows_per_partition".into(), "ALL".into());

@@ -33,14 +33,13 @@ pub(super) struct Row {
 /// The own parts of the counters of some rows.
 pub(super) struct Current {
     shard: Shard,
-    id: CounterId,
     rows: BTreeMap<Row, BTreeMap<ColumnId, OwnPart>>,
 }
 
 impl Current {
     /// Nothing is known yet.
-    pub(super) fn of(shard: &Shard, id: CounterId) -> Self {
-        Current { shard: shard.clone(), id, rows: BTreeMap::new() }
+    pub(super) fn of(shard: &Shard) -> Self {
+        Current { shard: shard.clone(), rows: BTreeMap::new() }
     }
 
     /// The static row of a mutation's partition.
@@ -69,15 +68,15 @@ impl Current {
         *part
     }
 
-    /// Reads the parts of the piece's counters within the call. False: they may lie in several places, or on the disk.
-    pub(super) fn read_now(&mut self, piece: &Piece<'_>) -> Result<bool, ApplyError> {
+    /// Reads the parts with `id` of the piece's counters within the call. False: they may lie in several places, or on the disk.
+    pub(super) fn read_now(&mut self, piece: &Piece<'_>, id: CounterId) -> Result<bool, ApplyError> {
         let wanted = Wanted::of(&self.shard, piece)?;
         if wanted.is_nothing() {
             return Ok(true);
         }
         let slices = wanted.slices();
         let command = wanted.command(&self.shard, &slices);
-        let mut sink = self.sink(&wanted);
+        let mut sink = OwnParts::of(&wanted, id);
         match self.shard.read_part(&command, &mut sink) {
             Some(ReadEnd::Complete) => {
                 self.take(sink);
@@ -88,7 +87,7 @@ impl Current {
             None => {}
         }
         // Parts rise with time. So what the active memtable has of an own part is newer than what lies elsewhere.
-        let mut sink = self.sink(&wanted);
+        let mut sink = OwnParts::of(&wanted, id);
         let end = {
             let engine = self.shard.engine_ref();
             engine.tables.get(wanted.table).map(|table| table.memtable.read(&command, &mut sink))
@@ -101,26 +100,16 @@ impl Current {
     }
 
     /// Reads them from wherever they lie.
-    pub(super) async fn read_through(&mut self, piece: &Piece<'_>) -> Result<(), CountError> {
+    pub(super) async fn read_through(&mut self, piece: &Piece<'_>, id: CounterId) -> Result<(), CountError> {
         let wanted = Wanted::of(&self.shard, piece)?;
         let slices = wanted.slices();
         let command = wanted.command(&self.shard, &slices);
-        let mut sink = self.sink(&wanted);
+        let mut sink = OwnParts::of(&wanted, id);
         match self.shard.read_through(&command, &mut sink).await? {
             ReadDone::Complete | ReadDone::Stopped(_) => {}
         }
         self.take(sink);
         Ok(())
-    }
-
-    fn sink(&self, wanted: &Wanted<'_>) -> OwnParts {
-        OwnParts {
-            id: self.id,
-            table: wanted.table,
-            shape: wanted.shape.clone(),
-            key: Vec::new(),
-            found: BTreeMap::new(),
-        }
     }
 
     fn take(&mut self, sink: OwnParts) {
@@ -205,6 +194,11 @@ struct OwnParts {
 }
 
 impl OwnParts {
+    /// None was found yet.
+    fn of(wanted: &Wanted<'_>, id: CounterId) -> OwnParts {
+        OwnParts { id, table: wanted.table, shape: wanted.shape.clone(), key: Vec::new(), found: BTreeMap::new() }
+    }
+
     fn add(&mut self, place: Option<Vec<u8>>, row: LiveRow<'_>) {
         let own = row.counters().filter_map(|(column, counter)| {
             let part = counter.part_of(self.id)?;

@@ -50,9 +50,9 @@ async fn synced(shard: &Shard, ack: Ack) {
 
 /// Adds as a coordinator does: within the call if it can be.
 async fn add(shard: &Shard, delta: &[u8]) {
-    let ack = match shard.count_now(ID, delta).expect("the shard takes it") {
+    let ack = match shard.count_now(|_| ID, delta).expect("the shard takes it") {
         TryOutcome::Done(ack) => ack,
-        TryOutcome::WouldBlock => shard.count(ID, &[delta.to_vec()], ALWAYS).await.expect("the shard takes it").0,
+        TryOutcome::WouldBlock => shard.count(|_| ID, &[delta.to_vec()], ALWAYS).await.expect("the shard takes it").0,
     };
     synced(shard, ack).await;
 }
@@ -112,18 +112,18 @@ fn what_was_added_is_there_once_after_flushes_compactions_and_starts() {
     ];
     with_shard(&setup(&folder), async |_, shard| {
         for delta in &some {
-            assert!(shard.count_now(ID, delta).expect("taken").done().is_some(), "all there is lies in memory");
+            assert!(shard.count_now(|_| ID, delta).expect("taken").done().is_some(), "all there is lies in memory");
         }
         assert_eq!(counts(&shard).await, first(1));
         shard.flush(COUNTERS).await.expect("the disk works");
         assert_eq!(counts(&shard).await, first(1));
-        assert_eq!(shard.count_now(ID, &some[0]), Ok(TryOutcome::WouldBlock), "what is there lies in a file");
+        assert_eq!(shard.count_now(|_| ID, &some[0]), Ok(TryOutcome::WouldBlock), "what is there lies in a file");
         for delta in &some {
             add(&shard, delta).await;
         }
         assert_eq!(counts(&shard).await, first(2));
         assert!(
-            shard.count_now(ID, &delta(1, Some(5), 14, &[(N, 0)])).expect("taken").done().is_some(),
+            shard.count_now(|_| ID, &delta(1, Some(5), 14, &[(N, 0)])).expect("taken").done().is_some(),
             "the memtable knows"
         );
         shard.drain().await.expect("the disk works");
@@ -169,7 +169,7 @@ fn tasks_that_add_to_one_partition_take_turns() {
                 tasks.push(runtime.spawn(Group::Query, async move {
                     let other = delta(9, Some(1), 10 + round, &[(N, 1)]);
                     let deltas = [delta(1, Some(1), 10 + round, &[(N, task)]), other];
-                    let (ack, states) = shard.count(ID, &deltas, ALWAYS).await.expect("the shard takes it");
+                    let (ack, states) = shard.count(|_| ID, &deltas, ALWAYS).await.expect("the shard takes it");
                     assert_eq!(states.len(), 2);
                     synced(&shard, ack).await;
                 }));
@@ -199,7 +199,7 @@ fn deltas_of_one_counter_in_one_batch_add_up() {
     with_shard(&setup(&folder), async |_, shard| {
         let mut deltas: Vec<Vec<u8>> = (0..300).map(|row| delta(1, Some(row % 100), 10, &[(N, 1), (M, 2)])).collect();
         deltas.push(delta(2, None, 10, &[(TOTAL, 5)]));
-        let (ack, states) = shard.count(ID, &deltas, ALWAYS).await.expect("the shard takes it");
+        let (ack, states) = shard.count(|_| ID, &deltas, ALWAYS).await.expect("the shard takes it");
         assert_eq!(states.len(), 301);
         synced(&shard, ack).await;
         let counts = counts(&shard).await;
@@ -263,10 +263,10 @@ fn states_and_deltas_are_not_taken_for_each_other() {
     with_shard(&setup(&folder), async |_, shard| {
         let some = delta(1, Some(1), 10, &[(N, 5)]);
         assert!(shard.apply(&some).is_err(), "a delta would be added again by each replay");
-        let (_, states) = shard.count(ID, &[some], ALWAYS).await.expect("the shard takes it");
+        let (_, states) = shard.count(|_| ID, &[some], ALWAYS).await.expect("the shard takes it");
         assert!(shard.apply(&states[0]).is_ok());
-        assert!(shard.count_now(ID, &states[0]).is_err());
-        assert!(shard.count(ID, &states, ALWAYS).await.is_err());
+        assert!(shard.count_now(|_| ID, &states[0]).is_err());
+        assert!(shard.count(|_| ID, &states, ALWAYS).await.is_err());
         assert_eq!(counts(&shard).await, [((1, Some(1), 1), 5)].into(), "applied twice, counted once");
     })
     .expect("the shard opens");
@@ -283,7 +283,7 @@ fn what_was_truncated_meanwhile_is_not_counted_on() {
             let adding = {
                 let shard = shard.clone();
                 runtime.spawn(Group::Query, async move {
-                    shard.count(ID, &[delta(1, Some(1), 11, &[(N, 1)])], ALWAYS).await.expect("the shard takes it");
+                    shard.count(|_| ID, &[delta(1, Some(1), 11, &[(N, 1)])], ALWAYS).await.expect("the shard takes it");
                 })
             };
             let turns = runtime.random_u64() % 4;
@@ -309,18 +309,18 @@ fn what_is_about_to_be_truncated_is_not_counted_on() {
     with_shard(&setup(&folder), async |runtime: Runtime, shard| {
         add(&shard, &delta(1, Some(1), 10, &[(N, 1000)])).await;
         let position = shard.begin_truncation(COUNTERS);
-        let now = shard.count_now(ID, &delta(1, Some(1), 11, &[(N, 1)]));
+        let now = shard.count_now(|_| ID, &delta(1, Some(1), 11, &[(N, 1)]));
         assert!(matches!(now, Ok(TryOutcome::WouldBlock)), "{now:?}");
         let counting = shard.clone();
         let adding = runtime.spawn(Group::Query, async move {
-            counting.count(ID, &[delta(1, Some(1), 11, &[(N, 1)])], ALWAYS).await.expect("the shard takes it");
+            counting.count(|_| ID, &[delta(1, Some(1), 11, &[(N, 1)])], ALWAYS).await.expect("the shard takes it");
         });
         runtime.sleep(Duration::from_millis(2)).await;
         assert_eq!(counts(&shard).await.get(&(1, Some(1), 1)), Some(&1000));
         shard.truncation_is_durable(COUNTERS, position);
         runtime.timeout(AT_MOST, adding).await.expect("the task ends");
         assert_eq!(counts(&shard).await.get(&(1, Some(1), 1)), Some(&1));
-        let now = shard.count_now(ID, &delta(1, Some(1), 12, &[(N, 1)]));
+        let now = shard.count_now(|_| ID, &delta(1, Some(1), 12, &[(N, 1)]));
         assert!(matches!(now, Ok(TryOutcome::Done(_))), "{now:?}");
     })
     .expect("the shard opens");
@@ -332,11 +332,11 @@ fn what_is_overtaken_is_counted_no_further() {
     let folder = Folder::new("counters-overtaken");
     with_shard(&setup(&folder), async |_, shard| {
         let deltas: Vec<Vec<u8>> = (0..200).map(|row| delta(row, Some(1), 10, &[(N, 1)])).collect();
-        let counted = shard.count(ID, &deltas, &|| false).await;
+        let counted = shard.count(|_| ID, &deltas, &|| false).await;
         assert!(matches!(counted, Err(CountError::Overtaken { is_begun: false })), "{counted:?}");
         assert_eq!(counts(&shard).await.len(), 0);
         let calls = Cell::new(0);
-        let counted = shard.count(ID, &deltas, &|| calls.replace(calls.get() + 1) == 0).await;
+        let counted = shard.count(|_| ID, &deltas, &|| calls.replace(calls.get() + 1) == 0).await;
         assert!(matches!(counted, Err(CountError::Overtaken { is_begun: true })), "{counted:?}");
         let left = counts(&shard).await.len();
         assert!(left > 0 && left < deltas.len(), "the first of two records: {left}");
@@ -351,7 +351,7 @@ fn a_counter_is_unsynced_until_its_last_group_is_on_the_disk() {
     with_shard(&setup(&folder), async |_, shard| {
         assert_eq!(counters_unsynced(&shard, COUNTERS), None, "nothing was counted");
         for turn in 0..3u32 {
-            let counted = shard.count_now(ID, &delta(1, Some(5), turn.into(), &[(N, 1)])).expect("taken");
+            let counted = shard.count_now(|_| ID, &delta(1, Some(5), turn.into(), &[(N, 1)])).expect("taken");
             let TryOutcome::Done(Ack::When(sequence)) = counted else {
                 panic!("it is to be waited for, not {counted:?}")
             };
@@ -374,7 +374,7 @@ fn what_is_acknowledged_before_it_is_synced_is_shown_before() {
     let not_logged = Setup { durable_writes: false, ..setup(&folders[0]) };
     for case in [not_logged, setup(&folders[1]).periodic()] {
         with_shard(&case, async |_, shard| {
-            let counted = shard.count_now(ID, &delta(1, Some(5), 1, &[(N, 1)])).expect("taken");
+            let counted = shard.count_now(|_| ID, &delta(1, Some(5), 1, &[(N, 1)])).expect("taken");
             assert!(counted.done().is_some(), "all there is lies in memory");
             assert_eq!(counters_unsynced(&shard, COUNTERS), None);
         })

@@ -104,6 +104,7 @@ pub fn schema_of(tables: &[TableId], durable_writes: bool) -> Schema {
         replication: Default::default(),
         strategy: ReplicationStrategy::Simple { replication_factor: 1 },
         durable_writes,
+        tenure: 0,
     };
     let mut changes = vec![SchemaChange::PutKeyspace(def)];
     for &id in tables {

@@ -146,6 +146,7 @@ fn schema(seed: u64, tombstones: Tombstones) -> Schema {
         replication: Default::default(),
         strategy: ReplicationStrategy::Simple { replication_factor: 1 },
         durable_writes: true,
+        tenure: 0,
     };
     let mut options = TableOptions { compaction: compaction(seed), ..TableOptions::default() };
     options.caching.insert("rows_per_partition".into(), "ALL".into());

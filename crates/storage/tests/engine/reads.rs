@@ -36,6 +36,7 @@ fn tables() -> Schema {
         replication: Default::default(),
         strategy: ReplicationStrategy::Simple { replication_factor: 1 },
         durable_writes: true,
+        tenure: 0,
     };
     let key = || Column::new(ColumnKind::PartitionKey, ColumnId(0), "k", CqlType::Blob);
     let value = |id: ColumnId, name: &str| Column::new(ColumnKind::Regular, id, name, CqlType::Blob);

@@ -64,7 +64,7 @@ fn schema(replicas: u32) -> Schema {
     let replication = [("class", "SimpleStrategy".to_owned()), ("replication_factor", replicas.to_string())];
     let replication = replication.map(|(name, value)| (name.to_owned(), value)).into();
     let strategy = strategy(replicas);
-    let keyspace = KeyspaceDef { name: "ks".into(), replication, strategy, durable_writes: true };
+    let keyspace = KeyspaceDef { name: "ks".into(), replication, strategy, durable_writes: true, tenure: 0 };
     let changes = [SchemaChange::PutKeyspace(keyspace), SchemaChange::PutTable(Box::new(table()))];
     with_state_table(&Schema::empty().with_all(&changes))
 }

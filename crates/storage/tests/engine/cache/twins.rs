@@ -81,6 +81,7 @@ fn schema(state: Other) -> Schema {
         replication: Default::default(),
         strategy: ReplicationStrategy::Simple { replication_factor: 1 },
         durable_writes: true,
+        tenure: 0,
     };
     Schema::empty().with_all(&[SchemaChange::PutKeyspace(keyspace), SchemaChange::PutTable(Box::new(table))])
 }

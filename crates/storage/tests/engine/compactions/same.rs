@@ -31,6 +31,7 @@ fn schema(seed: u64) -> Schema {
         replication: Default::default(),
         strategy: ReplicationStrategy::Simple { replication_factor: 1 },
         durable_writes: true,
+        tenure: 0,
     };
     let pairs: &[(&str, &str)] = match seed % 2 {
         0 => &[("class", "SizeTieredCompactionStrategy")],
