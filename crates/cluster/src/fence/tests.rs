@@ -157,7 +157,7 @@ fn an_epoch_that_is_not_reached_stands_in_the_way_of_no_other() {
     let calls: Rc<Calls> = Rc::default();
     let called = Rc::clone(&calls);
     let schema = Schema::empty();
-    let fence = Fence::open(Planted::NONE);
+    let fence = Fence::open(near, Planted::NONE);
     let catch_up: CatchUp = Box::new(move |of, epoch| {
         called.borrow_mut().push((of, epoch.0));
         match of == Some(far) {
