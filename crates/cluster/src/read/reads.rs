@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use mutation::{Position, ReadCommand};
+use runtime::Elapsed;
 use runtime::sync::Semaphore;
 use schema::Table;
 use storage::RowSink;
@@ -17,6 +18,7 @@ use super::speculation::{ReadCounters, ReadTimes};
 use crate::outcome::Failure;
 use crate::plan::{ReplicaPlan, Replication};
 use crate::replica::{PageLimits, ReplicaError, Shards};
+use crate::timeouts::TimeoutKind;
 
 /// The reads that a shard coordinates.
 pub(crate) struct Reads {
@@ -102,7 +104,7 @@ impl Reads {
 
     /// Scans partitions in the order of tokens. `limits` says how much the sink is going to take, in all.
     ///
-    /// As many scans run at once as the options allow; others wait.
+    /// As many scans run at once as the options allow; others wait, as long as one may take.
     pub(crate) async fn scan(
         &self,
         replication: &Replication,
@@ -112,7 +114,14 @@ impl Reads {
         limits: PageLimits,
         sink: &mut impl RowSink,
     ) -> Result<ReadDone, Failure> {
-        let _permit = self.scans.acquire().await;
+        let time = self.shards.timeouts.get(TimeoutKind::Range);
+        let _permit = match self.scans.try_acquire() {
+            Some(permit) => permit,
+            None => match self.shards.runtime.timeout(time, self.scans.acquire()).await {
+                Ok(permit) => permit,
+                Err(Elapsed) => return Err(Failure::Timeout { received: 0 }),
+            },
+        };
         self.scan_ring(replication, level, Reading { table, command, limits, sink }).await
     }
 }
