@@ -376,6 +376,7 @@ pub(crate) fn config(options: NodeOptions, listen: SocketAddr, shards: u16) -> C
         limits: server::Limits::default(),
         log_level: tracing::Level::INFO,
         log_to_stdout: false,
+        strategies: Default::default(),
         planted: options.planted,
         salvage_commitlog: false,
         // Tests look at replicas that miss writes.

@@ -17,7 +17,7 @@ use internode::{Incoming, LocalNode, PeerSocket, Peers};
 use mutation::CounterId;
 use runtime::{Mesh, MeshSeat, Runtime, ShardId, TaskHandle};
 use schema::TableId;
-use topology::{ConsistencyLevel, HostId, ReplicationStrategy, Ring, Sharder, Token};
+use topology::{ConsistencyLevel, HostId, ReplicationStrategy, Ring, Sharder, Strategies, Token};
 
 use crate::fence::Fence;
 use crate::hints::Delivery;
@@ -84,12 +84,15 @@ pub struct CoordinatorParts {
     pub scans_max: usize,
     /// How hints are kept for other nodes.
     pub hints: HintOptions,
+    /// The replication strategies that keyspaces may name.
+    pub strategies: Strategies,
 }
 
 impl Coordinator {
     /// Takes the seats, begins to serve the other shards, and to dial the other nodes.
     pub fn new(parts: CoordinatorParts) -> Coordinator {
-        let CoordinatorParts { runtime, ring, sharder, storage, seat, peer_seat, internode, scans_max, hints } = parts;
+        let CoordinatorParts { runtime, ring, sharder, storage, seat, peer_seat, internode, scans_max, .. } = parts;
+        let CoordinatorParts { hints, strategies, .. } = parts;
         let (local, planted) = (ring.local_node().host_id, storage.planted());
         let hints = Hints::open(&runtime, &storage, &hints, internode.is_some());
         let shards = Shards::new(runtime.clone(), sharder, storage, CounterId(local.0), seat);
@@ -97,7 +100,7 @@ impl Coordinator {
         let incoming = Incoming::default();
         incoming.plant(planted);
         incoming.follow(ring.others().map(|node| node.host_id));
-        let placement = Placement::new(ring, peers);
+        let placement = Placement::new(ring, peers, strategies);
         let inner = Inner {
             writes: Writes::new(Rc::clone(&shards), Rc::clone(&placement), hints.clone()),
             reads: Reads::new(Rc::clone(&shards), scans_max),

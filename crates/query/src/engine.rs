@@ -54,7 +54,7 @@ use runtime::sync::Queue;
 use runtime::{Mesh, Runtime};
 use schema::{Schema, SchemaEvent};
 use storage::LogSequence;
-use topology::{Ring, Sharder};
+use topology::{Ring, Sharder, Strategies};
 
 use crate::catalog::Catalog;
 use crate::clients::Clients;
@@ -87,6 +87,8 @@ pub struct Engine {
 struct Inner {
     runtime: Runtime,
     coordinator: Coordinator,
+    /// The replication strategies that keyspaces may name.
+    strategies: Strategies,
     node: NodeInfo,
     catalog: RefCell<Rc<Catalog>>,
     prepared: RefCell<PreparedCache>,
@@ -177,6 +179,7 @@ impl Engine {
             links,
             options,
             guardrails,
+            strategies,
             node,
         } = parts;
         let coordinator = Coordinator::new(CoordinatorParts {
@@ -189,6 +192,7 @@ impl Engine {
             internode,
             scans_max: options.scans_max,
             hints: options.hints,
+            strategies: strategies.clone(),
         });
         let system = SystemTables::new(node.clone(), async || runtime.maybe_yield().await).await;
         let catalog = Rc::new(Catalog::new(schema, Rc::new(system), &coordinator));
@@ -201,6 +205,7 @@ impl Engine {
                 clock: TimestampClock::new(runtime.clone(), node.boot),
                 runtime: runtime.clone(),
                 coordinator,
+                strategies,
                 node,
                 catalog: RefCell::new(catalog),
                 prepared: RefCell::new(PreparedCache::new(options.prepared_bytes_max)),

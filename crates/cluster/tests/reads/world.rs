@@ -131,6 +131,7 @@ async fn open(runtime: &Runtime, local: u8) -> Coordinator {
         internode: Some(internode),
         scans_max: 4,
         hints: Default::default(),
+        strategies: Default::default(),
     });
     coordinator.accept_peers(listener);
     coordinator

@@ -240,6 +240,7 @@ impl ShardNode {
             links,
             options,
             guardrails: self.config.guardrails.clone(),
+            strategies: self.config.strategies.clone(),
             node,
         })
         .await;

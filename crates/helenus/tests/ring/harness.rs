@@ -156,6 +156,7 @@ impl Ring {
             limits: Limits::default(),
             log_level: tracing::Level::INFO,
             log_to_stdout: false,
+            strategies: Default::default(),
             planted: planted::Planted::NONE,
             salvage_commitlog: false,
             // Tests look at replicas that miss writes.

@@ -119,6 +119,7 @@ async fn open(runtime: &Runtime, node: u8, options: Options) -> Coordinator {
         internode: Some(internode),
         scans_max: 4,
         hints: options.hints,
+        strategies: Default::default(),
     });
     let listener = runtime.listen(local).await.expect("the address is this machine's");
     coordinator.accept_peers(listener);
