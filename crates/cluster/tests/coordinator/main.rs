@@ -4,5 +4,6 @@ mod batches;
 mod counters;
 mod deadlines;
 mod fence;
+mod levels;
 mod overtaken;
 mod world;
