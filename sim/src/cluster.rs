@@ -381,6 +381,7 @@ pub(crate) fn config(options: NodeOptions, listen: SocketAddr, shards: u16) -> C
         limits: server::Limits::default(),
         log_level: tracing::Level::INFO,
         log_to_stdout: false,
+        strategies: Default::default(),
         planted: options.planted,
         salvage_commitlog: false,
         hints: if options.hints { HintOptions::in_data_dir(Path::new(DATA)) } else { HintOptions::default() },

@@ -13,6 +13,7 @@ use helenus::config::{ClusterConfig, Config, Recover};
 use helenus::node::{self, NodeError, Ready};
 use runtime::ShardId;
 use runtime::sim::{Disk, Ended, HostId, Started, World, WorldOptions};
+use topology::Strategies;
 
 use crate::cluster::{DATA, NodeOptions, config};
 use crate::site::Site;
@@ -34,6 +35,7 @@ pub struct GroupSite {
     /// The recovery of a lost majority by each node's next starts.
     recover: Vec<Option<Recover>>,
     options: NodeOptions,
+    strategies: Strategies,
     shards: u16,
     running: Vec<Option<Started<Result<(), NodeError>>>>,
     said: Vec<Rc<RefCell<Option<Ready>>>>,
@@ -73,6 +75,7 @@ impl GroupSite {
             seeds,
             recover,
             options,
+            strategies: Strategies::default(),
             shards,
             running,
             said,
@@ -103,6 +106,11 @@ impl GroupSite {
         };
         let ended = self.world.run_until(is_there, at_most);
         answer.filter(|_| ended == Ended::Condition)
+    }
+
+    /// The replication strategies that the nodes' program knows, before any node was started.
+    pub fn set_strategies(&mut self, strategies: Strategies) {
+        self.strategies = strategies;
     }
 
     /// So many racks, before any node was started. Otherwise each node has its own.
@@ -143,6 +151,7 @@ impl GroupSite {
             cluster: Some(cluster),
             datacenter,
             rack,
+            strategies: self.strategies.clone(),
             ..config(self.options, self.native_address(node), self.shards)
         }
     }

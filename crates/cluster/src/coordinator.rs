@@ -16,7 +16,7 @@ use std::rc::Rc;
 use internode::{Incoming, LocalNode, PeerSocket, Peers};
 use runtime::{Mesh, MeshSeat, Runtime, ShardId, TaskHandle};
 use schema::TableId;
-use topology::{ConsistencyLevel, HostId, ReplicationStrategy, Ring, Sharder, Token};
+use topology::{ConsistencyLevel, HostId, ReplicationStrategy, Ring, Sharder, Strategies, Token};
 
 use crate::fence::Fence;
 use crate::hints::Delivery;
@@ -87,6 +87,8 @@ pub struct CoordinatorParts {
     pub hints: HintOptions,
     /// Times that requests wait for other nodes, at first.
     pub timeouts: TimeoutOptions,
+    /// The replication strategies that keyspaces may name.
+    pub strategies: Strategies,
 }
 
 impl Coordinator {
@@ -103,6 +105,7 @@ impl Coordinator {
             scans_max,
             hints,
             timeouts,
+            strategies,
         } = parts;
         let (local, planted) = (ring.local_node().host_id, storage.planted());
         let hints = Hints::open(&runtime, &storage, &hints, internode.is_some());
@@ -112,7 +115,7 @@ impl Coordinator {
         let incoming = Incoming::default();
         incoming.plant(planted);
         incoming.follow(ring.others().map(|node| node.host_id));
-        let placement = Placement::new(ring, peers);
+        let placement = Placement::new(ring, peers, strategies);
         let inner = Inner {
             writes: Writes::new(Rc::clone(&shards), Rc::clone(&placement), hints.clone()),
             reads: Reads::new(Rc::clone(&shards), scans_max),

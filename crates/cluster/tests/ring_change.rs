@@ -121,6 +121,7 @@ async fn open(runtime: &Runtime, first: Rc<Ring>) -> Coordinator {
         scans_max: 4,
         hints: HintOptions::default(),
         timeouts: Default::default(),
+        strategies: Default::default(),
     });
     let listener = runtime.listen(local).await.expect("the address is this machine's");
     coordinator.accept_peers(listener);

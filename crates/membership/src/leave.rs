@@ -5,7 +5,7 @@
 use metadata::DecodeError;
 use stdx::Reader;
 use topology::nodes::{Address, NodeChange, NodeState, RegisteredNode, Registry};
-use topology::{HostId, ReplicationStrategy};
+use topology::{Factor, HostId};
 
 use crate::plan::PlanError;
 
@@ -39,8 +39,8 @@ pub struct Conditions<'a> {
     pub is_up: &'a dyn Fn(HostId) -> bool,
     /// A user's table, if there is one, with its keyspace.
     pub table: Option<String>,
-    /// Users' keyspaces, by name.
-    pub keyspaces: Vec<(&'a str, ReplicationStrategy)>,
+    /// Users' keyspaces by name, with the replicas that they ask for.
+    pub keyspaces: Vec<(&'a str, Factor)>,
 }
 
 /// Error of a node that may not leave. Its words are for the operator, in Cassandra's own where it has some.
@@ -118,21 +118,21 @@ fn enough_nodes(
     registry: &Registry,
     node: &RegisteredNode,
     departure: Departure,
-    keyspaces: &[(&str, ReplicationStrategy)],
+    keyspaces: &[(&str, Factor)],
 ) -> Result<(), LeaveError> {
     let departure = match departure {
         Departure::Decommission => "decommission",
         Departure::Removal => "removal",
     };
     let stays = || registry.nodes().map(|(_, other)| other).filter(|other| other.state != NodeState::Leaving);
-    for (keyspace, strategy) in keyspaces {
-        let (factor, nodes) = match strategy {
-            ReplicationStrategy::Simple { replication_factor } => (*replication_factor, stays().count()),
-            ReplicationStrategy::NetworkTopology { datacenters } => {
-                let factor = datacenters.get(&node.datacenter).copied().unwrap_or(0);
+    for (keyspace, factor) in keyspaces {
+        let (factor, nodes) = match factor {
+            Factor::Total(factor) => (*factor, stays().count()),
+            Factor::PerDatacenter(factors) => {
+                let factor = factors.get(&node.datacenter).copied().unwrap_or(0);
                 (factor, stays().filter(|other| other.datacenter == node.datacenter).count())
             }
-            ReplicationStrategy::Local | ReplicationStrategy::Everywhere => continue,
+            Factor::OwnNode | Factor::AllNodes => continue,
         };
         if usize::try_from(factor).is_ok_and(|factor| nodes <= factor) {
             return Err(LeaveError::TooFew { keyspace: (*keyspace).to_owned(), factor, nodes, departure });

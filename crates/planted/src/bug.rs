@@ -242,4 +242,6 @@ bugs! {
         "A node that gains a range again counts under the id that it had before it lost the range.";
     LocalCountsRemote, "local-counts-remote", Coordinator, "counters::a_local_level_counts_no_answers_of_other_datacenters",
         "Levels of this datacenter count the answers of others.";
+    EachCountsOne, "each-counts-one", Coordinator, "levels::a_level_of_each_datacenter_waits_for_all_of_them",
+        "EACH_QUORUM waits for a quorum of the first datacenter alone.";
 }

@@ -58,7 +58,7 @@ use runtime::sync::Queue;
 use runtime::{Mesh, Runtime};
 use schema::{Schema, SchemaEvent};
 use storage::LogSequence;
-use topology::{Ring, Sharder};
+use topology::{Ring, Sharder, Strategies};
 
 use crate::catalog::Catalog;
 use crate::clients::Clients;
@@ -91,6 +91,8 @@ pub struct Engine {
 struct Inner {
     runtime: Runtime,
     coordinator: Coordinator,
+    /// The replication strategies that keyspaces may name.
+    strategies: Strategies,
     node: NodeInfo,
     catalog: RefCell<Rc<Catalog>>,
     prepared: RefCell<PreparedCache>,
@@ -184,6 +186,7 @@ impl Engine {
             links,
             options,
             guardrails,
+            strategies,
             node,
         } = parts;
         let coordinator = Coordinator::new(CoordinatorParts {
@@ -197,6 +200,7 @@ impl Engine {
             scans_max: options.scans_max,
             hints: options.hints,
             timeouts: options.timeouts,
+            strategies: strategies.clone(),
         });
         let system = SystemTables::new(node.clone(), async || runtime.maybe_yield().await).await;
         let catalog = Rc::new(Catalog::new(schema, Rc::new(system), &coordinator));
@@ -209,6 +213,7 @@ impl Engine {
                 clock: TimestampClock::new(runtime.clone(), node.boot),
                 runtime: runtime.clone(),
                 coordinator,
+                strategies,
                 node,
                 catalog: RefCell::new(catalog),
                 prepared: RefCell::new(PreparedCache::new(options.prepared_bytes_max)),

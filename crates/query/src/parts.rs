@@ -13,7 +13,7 @@ use metadata::group::{GroupMessage, Index, NodeId};
 use runtime::{MeshSeat, Runtime};
 use schema::Schema;
 use topology::nodes::Registry;
-use topology::{Epoch, HostId, Ring};
+use topology::{Epoch, HostId, Ring, Strategies};
 
 use crate::control::{ControlReply, ControlRequest};
 use crate::hand_over::{HandedBack, HandedOver};
@@ -111,6 +111,8 @@ pub struct EngineParts {
     pub options: EngineOptions,
     /// What statements may do.
     pub guardrails: Guardrails,
+    /// The replication strategies that keyspaces may name.
+    pub strategies: Strategies,
     /// Who this node is.
     pub node: NodeInfo,
 }

@@ -10,9 +10,10 @@ mod table;
 mod types;
 mod user_type;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use cql_syntax::Statement;
+use topology::Strategies;
 
 use crate::change::SchemaChange;
 use crate::error::SchemaError;
@@ -30,10 +31,11 @@ pub struct DdlContext<'a> {
     pub current_keyspace: Option<&'a str>,
     /// The id for a new table: a fresh UUID.
     pub new_id: TableId,
-    /// The datacenters of the cluster, for `NetworkTopologyStrategy`.
-    pub datacenters: &'a BTreeSet<String>,
-    /// How many nodes the cluster has: a larger replication factor draws a warning.
-    pub node_count: usize,
+    /// The datacenters of the cluster with their numbers of nodes: `NetworkTopologyStrategy` names no others, and a larger replication factor draws a
+    /// warning.
+    pub datacenters: &'a BTreeMap<String, usize>,
+    /// The replication strategies that keyspaces may name.
+    pub strategies: &'a Strategies,
     /// Now, microseconds since 1970.
     pub now_micros: i64,
 }

@@ -1,8 +1,7 @@
 //! How many replicas must answer, per consistency level. (Source: Cassandra's `ConsistencyLevel.blockFor`.)
 
-use crate::strategy::ReplicationStrategy;
-
 use crate::ring::Ring;
+use crate::strategy::Factor;
 
 /// CQL's consistency levels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -87,9 +86,10 @@ impl Required {
     }
 }
 
-/// What `level` asks of a keyspace with `strategy` whose coordinator is `ring`'s local node.
-pub fn required(level: ConsistencyLevel, strategy: &ReplicationStrategy, ring: &Ring) -> Required {
-    let all = replication_factor(strategy, ring);
+/// What `level` asks of a keyspace that should have so many replicas, where the coordinator is `ring`'s local node. The replicas that the ring
+/// really has do not matter.
+pub fn required(level: ConsistencyLevel, factor: &Factor, ring: &Ring) -> Required {
+    let all = factor.total(ring);
     match level {
         ConsistencyLevel::Any | ConsistencyLevel::One => Required::Total(1),
         ConsistencyLevel::Two => Required::Total(2),
@@ -97,32 +97,20 @@ pub fn required(level: ConsistencyLevel, strategy: &ReplicationStrategy, ring: &
         ConsistencyLevel::Quorum | ConsistencyLevel::Serial => Required::Total(quorum(all)),
         ConsistencyLevel::All => Required::Total(all),
         ConsistencyLevel::LocalOne => Required::Local(1),
-        ConsistencyLevel::LocalQuorum | ConsistencyLevel::LocalSerial => match strategy {
-            ReplicationStrategy::NetworkTopology { datacenters } => {
-                let local = datacenters.get(&ring.local_node().datacenter).copied().unwrap_or(0);
+        ConsistencyLevel::LocalQuorum | ConsistencyLevel::LocalSerial => match factor {
+            Factor::PerDatacenter(counts) => {
+                let local = counts.get(&ring.local_node().datacenter).copied().unwrap_or(0);
                 Required::Local(quorum(local))
             }
-            // Only NetworkTopologyStrategy knows datacenters; the others' quorum is over all.
+            // A strategy that does not count per datacenter has a quorum over all.
             _ => Required::Local(quorum(all)),
         },
-        ConsistencyLevel::EachQuorum => match strategy {
-            ReplicationStrategy::NetworkTopology { datacenters } => {
-                Required::PerDatacenter(datacenters.iter().map(|(name, &rf)| (name.clone(), quorum(rf))).collect())
+        ConsistencyLevel::EachQuorum => match factor {
+            Factor::PerDatacenter(counts) => {
+                Required::PerDatacenter(counts.iter().map(|(name, &count)| (name.clone(), quorum(count))).collect())
             }
             _ => Required::Total(quorum(all)),
         },
-    }
-}
-
-/// How many replicas a token should have, even where the ring has fewer nodes.
-pub fn replication_factor(strategy: &ReplicationStrategy, ring: &Ring) -> u32 {
-    match strategy {
-        ReplicationStrategy::Simple { replication_factor } => *replication_factor,
-        ReplicationStrategy::NetworkTopology { datacenters } => {
-            datacenters.values().fold(0u32, |sum, &rf| sum.saturating_add(rf))
-        }
-        ReplicationStrategy::Local => 1,
-        ReplicationStrategy::Everywhere => u32::try_from(ring.nodes().len()).unwrap_or(u32::MAX),
     }
 }
 

@@ -20,5 +20,7 @@ pub use nodes::{NodeChange, RegisteredNode, Registry};
 pub use replicas::{ReplicaMap, replicas};
 pub use ring::{Epoch, HostId, Node, NodeIndex, Ring};
 pub use sharder::Sharder;
-pub use strategy::{ReplicationStrategy, STRATEGY_PACKAGE};
-pub use token::{Token, token_of};
+pub use strategy::{
+    Factor, OptionsError, ReplicationStrategy, STRATEGY_PACKAGE, Strategies, Strategy, StrategyOptions,
+};
+pub use token::{Token, TokenRange, token_of};

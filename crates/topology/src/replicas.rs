@@ -1,13 +1,11 @@
 //! From a token to the nodes that hold its partitions, in the ring's order.
 //!
-//! The rules are Cassandra's, node for node, since a cluster's data lies where they say. (Source: Cassandra's
-//! `SimpleStrategy` and `NetworkTopologyStrategy.calculateNaturalReplicas`.)
+//! The rules are a [`Strategy`]'s; the built-in ones are Cassandra's, node for node, since a cluster's data lies where they say.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::strategy::ReplicationStrategy;
-
 use crate::ring::{NodeIndex, Ring};
+use crate::strategy::Strategy;
 use crate::token::Token;
 
 /// The replicas of every token under one strategy, worked out once per ring and strategy, so that a request only
@@ -39,22 +37,23 @@ impl List {
 }
 
 impl ReplicaMap {
-    /// The map of `strategy` on `ring`.
-    pub fn new(ring: &Ring, strategy: &ReplicationStrategy) -> Self {
-        let by_token =
-            matches!(strategy, ReplicationStrategy::Simple { .. } | ReplicationStrategy::NetworkTopology { .. });
+    /// The map of a strategy's rules on `ring`.
+    ///
+    /// # Panics
+    /// If the rules place a range on a node twice: an answer would count twice.
+    pub fn new(ring: &Ring, rules: &dyn Strategy) -> Self {
         let mut building = Building::default();
-        if by_token {
-            for &(end, _) in ring.owners() {
-                building.push(end, replicas(ring, strategy, end));
-            }
+        for range in ring.ranges() {
+            building.push(range.end, rules.place(range, ring));
         }
-        let mut map = building.finish();
-        if map.lists.is_empty() {
-            // A strategy that ignores tokens, or a ring without any.
-            map = Building::of_all(replicas(ring, strategy, Token::MIN));
-        }
-        map
+        building.finish()
+    }
+
+    /// The map of a strategy whose rules this program does not have: no token has a replica.
+    pub fn of_none() -> Self {
+        let mut building = Building::default();
+        building.push(Token::MIN, Vec::new());
+        building.finish()
     }
 
     /// The replicas of all tokens, where every token has the same in the same order.
@@ -92,17 +91,13 @@ struct Building {
 }
 
 impl Building {
-    fn of_all(replicas: Vec<NodeIndex>) -> ReplicaMap {
-        let mut building = Building::default();
-        building.push(Token::MIN, replicas);
-        building.finish()
-    }
-
     /// Adds the range from the end before up to `end`.
     fn push(&mut self, end: Token, replicas: Vec<NodeIndex>) {
         let list = match self.known.get(&replicas) {
             Some(list) => *list,
             None => {
+                let nodes: BTreeSet<_> = replicas.iter().collect();
+                assert_eq!(nodes.len(), replicas.len(), "a node is a replica of a range once");
                 let offset = |count: usize| u32::try_from(count).expect("a ring has fewer than 2^32 replicas in all");
                 let list = List { start: offset(self.nodes.len()), length: offset(replicas.len()) };
                 self.nodes.extend_from_slice(&replicas);
@@ -131,73 +126,8 @@ impl Building {
 }
 
 /// The replicas of one token. [`ReplicaMap`] is the form for requests.
-pub fn replicas(ring: &Ring, strategy: &ReplicationStrategy, token: Token) -> Vec<NodeIndex> {
-    match strategy {
-        ReplicationStrategy::Local => vec![ring.local()],
-        ReplicationStrategy::Everywhere => (0u16..).zip(ring.nodes()).map(|(index, _)| NodeIndex(index)).collect(),
-        ReplicationStrategy::Simple { replication_factor } => {
-            let mut found = Vec::new();
-            for node in ring.walk(token) {
-                if found.len() >= *replication_factor as usize {
-                    break;
-                }
-                if !found.contains(&node) {
-                    found.push(node);
-                }
-            }
-            found
-        }
-        ReplicationStrategy::NetworkTopology { datacenters } => network_topology(ring, datacenters, token),
-    }
-}
-
-/// One datacenter's progress while the ring is walked.
-struct DatacenterQuota<'a> {
-    left: usize,
-    /// How many replicas may share a rack with one before: what the racks fall short of the replication factor.
-    rack_repeats_left: usize,
-    racks: BTreeSet<&'a str>,
-}
-
-fn network_topology(ring: &Ring, datacenters: &BTreeMap<String, u32>, token: Token) -> Vec<NodeIndex> {
-    let mut quotas: BTreeMap<&str, DatacenterQuota<'_>> = BTreeMap::new();
-    for (name, &replication_factor) in datacenters {
-        let members = || ring.nodes().iter().filter(|node| node.datacenter == *name && !node.tokens.is_empty());
-        let racks: BTreeSet<&str> = members().map(|node| node.rack.as_str()).collect();
-        let replication_factor = replication_factor as usize;
-        let quota = DatacenterQuota {
-            left: replication_factor.min(members().count()),
-            rack_repeats_left: replication_factor.saturating_sub(racks.len()),
-            racks: BTreeSet::new(),
-        };
-        if quota.left > 0 {
-            quotas.insert(name, quota);
-        }
-    }
-
-    let mut found = Vec::new();
-    for index in ring.walk(token) {
-        if quotas.is_empty() {
-            break;
-        }
-        let node = ring.node(index);
-        let Some(quota) = quotas.get_mut(node.datacenter.as_str()) else { continue };
-        if found.contains(&index) {
-            continue;
-        }
-        if !quota.racks.insert(&node.rack) {
-            if quota.rack_repeats_left == 0 {
-                continue;
-            }
-            quota.rack_repeats_left -= 1;
-        }
-        found.push(index);
-        quota.left -= 1;
-        if quota.left == 0 {
-            quotas.remove(node.datacenter.as_str());
-        }
-    }
-    found
+pub fn replicas(ring: &Ring, rules: &dyn Strategy, token: Token) -> Vec<NodeIndex> {
+    rules.place(ring.range_of(token), ring)
 }
 
 #[cfg(test)]

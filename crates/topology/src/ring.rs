@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 
-use crate::token::Token;
+use crate::token::{Token, TokenRange};
 
 /// A node's identity, a UUID made at its first start and kept for ever.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -116,6 +116,25 @@ impl Ring {
     /// All tokens and their owners, ascending.
     pub fn owners(&self) -> &[(Token, NodeIndex)] {
         &self.owners
+    }
+
+    /// The ranges between neighbouring tokens, by their ends, ascending; where no node has a token, one range of all tokens. There is always one.
+    pub fn ranges(&self) -> impl Iterator<Item = TokenRange> + '_ {
+        let last = self.owners.last().map(|&(token, _)| token);
+        let before = last.into_iter().chain(self.owners.iter().map(|&(token, _)| token));
+        let between = before.zip(&self.owners).map(|(after, &(end, _))| TokenRange { after, end });
+        between.chain(last.is_none().then_some(TokenRange::ALL))
+    }
+
+    /// The one of the ranges that a token is in.
+    pub fn range_of(&self, token: Token) -> TokenRange {
+        let Some(&(last, _)) = self.owners.last() else { return TokenRange::ALL };
+        let index = self.owners.partition_point(|&(owned, _)| owned < token);
+        let at = |index: usize| self.owners.get(index).map(|&(token, _)| token);
+        // After the last token the ring begins again.
+        let end = at(index).or_else(|| at(0)).expect("there is a last token, so there is a first one");
+        let after = index.checked_sub(1).filter(|_| index < self.owners.len()).and_then(at).unwrap_or(last);
+        TokenRange { after, end }
     }
 
     /// True if each token has the same replicas on both rings, whatever the strategy: the same nodes have the same tokens, datacenters and racks. Where nodes are

@@ -19,6 +19,30 @@ impl std::fmt::Display for Token {
     }
 }
 
+/// The tokens after one token of the ring, up to and with the next one. The first range of a ring wraps: it begins at the ring's last token.
+/// Where both ends are the same, it is of all tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TokenRange {
+    /// The token before its first one.
+    pub after: Token,
+    /// Its last token.
+    pub end: Token,
+}
+
+impl TokenRange {
+    /// All tokens.
+    pub const ALL: TokenRange = TokenRange { after: Token::MIN, end: Token::MIN };
+
+    /// True if a token is in the range.
+    pub fn contains(self, token: Token) -> bool {
+        match self.after < self.end {
+            true => self.after < token && token <= self.end,
+            // It wraps, or is of all tokens.
+            false => self.after < token || token <= self.end,
+        }
+    }
+}
+
 /// The token of a partition key as it is stored: a single column's raw value, or the composite of several
 /// (for each: u16 length, bytes, a zero byte).
 ///

@@ -8,13 +8,15 @@ use std::collections::BTreeMap;
 use std::rc::{Rc, Weak};
 
 use internode::{Other, Peers};
-use topology::{HostId, ReplicationStrategy, Ring};
+use topology::{HostId, ReplicationStrategy, Ring, Strategies};
 
 use super::nodes::Nodes;
 use super::replication::Replication;
 
 /// The present ring of a shard.
 pub(crate) struct Placement {
+    /// The rules that keyspaces may name.
+    strategies: Strategies,
     /// Connections to the ring's other nodes; none where they are not reached.
     peers: Option<Peers>,
     nodes: RefCell<Rc<Nodes>>,
@@ -24,10 +26,10 @@ pub(crate) struct Placement {
 
 impl Placement {
     /// The first ring; its other nodes are dialled from now on.
-    pub(crate) fn new(ring: Rc<Ring>, peers: Option<Peers>) -> Rc<Placement> {
+    pub(crate) fn new(ring: Rc<Ring>, peers: Option<Peers>, strategies: Strategies) -> Rc<Placement> {
         follow(peers.as_ref(), &ring);
         let nodes = Nodes::new(ring, peers.as_ref());
-        Rc::new(Placement { peers, nodes: RefCell::new(Rc::new(nodes)), replications: RefCell::default() })
+        Rc::new(Placement { strategies, peers, nodes: RefCell::new(Rc::new(nodes)), replications: RefCell::default() })
     }
 
     /// Plans by another ring from now on. Connections to nodes that stay are kept, new nodes are dialled, and the connections to those that left end.
@@ -61,7 +63,11 @@ impl Placement {
             return known;
         }
         replications.retain(|_, replication| replication.strong_count() > 0);
-        let replication = Rc::new(Replication::new(self.nodes(), strategy));
+        let rules = self.strategies.rules(strategy).inspect_err(|error| {
+            let class = strategy.class();
+            tracing::error!(%class, %error, "unknown replication strategy; requests to its keyspaces fail on this node");
+        });
+        let replication = Rc::new(Replication::new(self.nodes(), strategy, rules.ok().as_deref()));
         replications.insert(strategy.clone(), Rc::downgrade(&replication));
         replication
     }
@@ -112,7 +118,7 @@ mod tests {
 
     #[test]
     fn a_thousand_keyspaces_with_equal_replication_have_one_map() {
-        let placement = Placement::new(ring(1), None);
+        let placement = Placement::new(ring(1), None, Strategies::default());
         let keyspaces: Vec<_> = (0..1_000).map(|_| placement.replication(&strategy(3))).collect();
         assert!(keyspaces.iter().all(|replication| Rc::ptr_eq(replication, &keyspaces[0])));
         assert_eq!(Rc::strong_count(&keyspaces[0]), 1_000);
@@ -123,7 +129,7 @@ mod tests {
 
     #[test]
     fn a_replication_that_no_keyspace_uses_is_forgotten() {
-        let placement = Placement::new(ring(1), None);
+        let placement = Placement::new(ring(1), None, Strategies::default());
         let three = placement.replication(&strategy(3));
         let two = placement.replication(&strategy(2));
         assert_eq!(placement.replications.borrow().len(), 2);
@@ -136,7 +142,7 @@ mod tests {
 
     #[test]
     fn replications_of_another_epoch_are_others() {
-        let placement = Placement::new(ring(1), None);
+        let placement = Placement::new(ring(1), None, Strategies::default());
         let before = placement.replication(&strategy(3));
         placement.install(ring(2));
         assert!(placement.replications.borrow().is_empty());

@@ -196,7 +196,7 @@ fn check(
 mod tests {
     use std::collections::BTreeMap;
 
-    use topology::{HostId, Node, ReplicationStrategy, Ring};
+    use topology::{HostId, Node, ReplicationStrategy, Ring, Strategies};
 
     use super::*;
 
@@ -213,6 +213,11 @@ mod tests {
         Rc::new(Nodes::new(Rc::new(ring), None))
     }
 
+    fn replication(nodes: &Rc<Nodes>, strategy: &ReplicationStrategy) -> Replication {
+        let rules = Strategies::default().rules(strategy).ok();
+        Replication::new(Rc::clone(nodes), strategy, rules.as_deref())
+    }
+
     fn simple(replication_factor: u32) -> ReplicationStrategy {
         ReplicationStrategy::Simple { replication_factor }
     }
@@ -220,8 +225,8 @@ mod tests {
     #[test]
     fn one_node_serves_one_replica_and_no_quorum_of_three() {
         let nodes = alone(1);
-        let one = Replication::new(Rc::clone(&nodes), &simple(1));
-        let three = Replication::new(Rc::clone(&nodes), &simple(3));
+        let one = replication(&nodes, &simple(1));
+        let three = replication(&nodes, &simple(3));
         for level in
             [ConsistencyLevel::One, ConsistencyLevel::Quorum, ConsistencyLevel::All, ConsistencyLevel::LocalQuorum]
         {
@@ -240,7 +245,7 @@ mod tests {
     #[test]
     fn a_token_of_a_node_that_does_not_answer_is_unavailable() {
         let nodes = alone(2);
-        let one = Replication::new(Rc::clone(&nodes), &simple(1));
+        let one = replication(&nodes, &simple(1));
         assert!(plan(&one, Sharder::new(1), Token(0), ConsistencyLevel::One).is_ok());
         assert_eq!(
             plan(&one, Sharder::new(1), Token(1_000), ConsistencyLevel::One).unwrap_err(),
@@ -253,7 +258,7 @@ mod tests {
     fn a_scan_needs_the_nodes_of_the_ranges_that_it_reads() {
         // The second node, whose range is up to 1000, does not answer.
         let nodes = alone(2);
-        let one = Replication::new(Rc::clone(&nodes), &simple(1));
+        let one = replication(&nodes, &simple(1));
         let is_answered = |start, end| check_range(&one, ConsistencyLevel::One, (start, end)).is_ok();
         let (included, excluded) = (|token| Bound::Included(Token(token)), |token| Bound::Excluded(Token(token)));
         assert!(is_answered(Bound::Unbounded, included(0)) && !is_answered(Bound::Unbounded, included(1)));
@@ -264,10 +269,24 @@ mod tests {
     }
 
     #[test]
+    fn without_a_strategys_rules_each_level_is_unavailable() {
+        let nodes = alone(1);
+        let (class, options) = ("org.example.Unknown".to_owned(), Default::default());
+        let unknown = replication(&nodes, &ReplicationStrategy::Registered { class, options });
+        for level in
+            [ConsistencyLevel::One, ConsistencyLevel::Quorum, ConsistencyLevel::All, ConsistencyLevel::LocalOne]
+        {
+            let refused = plan(&unknown, Sharder::new(1), Token(5), level).unwrap_err();
+            assert_eq!((refused.required, refused.alive), (1, 0), "{level}");
+        }
+        assert!(check_all(&unknown, ConsistencyLevel::All).is_err());
+    }
+
+    #[test]
     fn an_unknown_datacenter_cannot_give_a_local_quorum() {
         let nodes = alone(1);
         let strategy = ReplicationStrategy::NetworkTopology { datacenters: BTreeMap::from([("elsewhere".into(), 3)]) };
-        let replication = Replication::new(Rc::clone(&nodes), &strategy);
+        let replication = replication(&nodes, &strategy);
         let refused = plan(&replication, Sharder::new(1), Token(0), ConsistencyLevel::LocalQuorum).unwrap_err();
         assert_eq!(refused.alive, 0);
         assert_eq!(refused.to_string(), "Cannot achieve consistency level LOCAL_QUORUM");
@@ -277,7 +296,7 @@ mod tests {
     fn a_level_of_each_datacenter_names_the_one_that_lacks_replicas() {
         let nodes = alone(1);
         let datacenters = BTreeMap::from([("datacenter1".into(), 1), ("elsewhere".into(), 3)]);
-        let replication = Replication::new(Rc::clone(&nodes), &ReplicationStrategy::NetworkTopology { datacenters });
+        let replication = replication(&nodes, &ReplicationStrategy::NetworkTopology { datacenters });
         let refused = plan(&replication, Sharder::new(1), Token(0), ConsistencyLevel::EachQuorum).unwrap_err();
         assert_eq!(refused.to_string(), "Cannot achieve consistency level EACH_QUORUM in DC elsewhere");
         assert_eq!((refused.required, refused.alive), (2, 0));

@@ -3,7 +3,10 @@
 use std::net::IpAddr;
 use std::rc::Rc;
 
-use topology::{ConsistencyLevel, Epoch, NodeIndex, ReplicaMap, ReplicationStrategy, Required, Ring, Token, required};
+use topology::{
+    ConsistencyLevel, Epoch, Factor, NodeIndex, ReplicaMap, ReplicationStrategy, Required, Ring, Strategy, Token,
+    required,
+};
 
 use super::nodes::Nodes;
 use crate::fence::Placed;
@@ -33,11 +36,13 @@ const LEVELS: [ConsistencyLevel; 11] = [
 ];
 
 impl Replication {
-    /// The replication of `strategy` on the nodes' ring.
-    pub(crate) fn new(nodes: Rc<Nodes>, strategy: &ReplicationStrategy) -> Self {
+    /// The replication of `strategy` on the nodes' ring, by its rules. Without them no token has a replica, and each level is unavailable: to guess a place
+    /// would be to lose what is written there.
+    pub(crate) fn new(nodes: Rc<Nodes>, strategy: &ReplicationStrategy, rules: Option<&dyn Strategy>) -> Self {
         let ring = nodes.ring();
-        let map = ReplicaMap::new(ring, strategy);
-        let required = LEVELS.map(|level| required(level, strategy, ring));
+        let map = rules.map_or_else(ReplicaMap::of_none, |rules| ReplicaMap::new(ring, rules));
+        let factor = rules.map_or(Factor::Total(1), |rules| rules.factor());
+        let required = LEVELS.map(|level| required(level, &factor, ring));
         Replication { strategy: strategy.clone(), map, required, nodes }
     }
 

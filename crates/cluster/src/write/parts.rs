@@ -40,7 +40,7 @@ mod tests {
     use std::rc::Rc;
 
     use runtime::ShardId;
-    use topology::{Epoch, HostId, Node, NodeIndex, ReplicationStrategy, Ring, Token};
+    use topology::{Epoch, HostId, Node, NodeIndex, ReplicationStrategy, Ring, Strategies, Token};
 
     use super::*;
     use crate::plan::Placement;
@@ -56,7 +56,7 @@ mod tests {
             tokens: vec![Token(i64::from(number))],
         };
         let ring = Ring::new(Epoch::FIRST, (0..3).map(node).collect(), NodeIndex(0));
-        let placement = Placement::new(Rc::new(ring), None);
+        let placement = Placement::new(Rc::new(ring), None, Strategies::default());
         let replication = placement.replication(&ReplicationStrategy::Simple { replication_factor: 3 });
         let planned = |token, bytes: &[u8]| PlannedMutation {
             replication: Rc::clone(&replication),

@@ -83,6 +83,10 @@ impl Tally {
         let (refused, silent) = (Vec::new(), Vec::new());
         let needs = match needs {
             Required::Local(needed) if self.planted.is(Bug::LocalCountsRemote) => Required::Total(needed),
+            Required::PerDatacenter(mut counts) if self.planted.is(Bug::EachCountsOne) => {
+                counts.truncate(1);
+                Required::PerDatacenter(counts)
+            }
             needs => needs,
         };
         let counted = Counted { needs, written, refused, silent, open: contacts };
@@ -185,13 +189,23 @@ impl Tally {
     pub(super) fn timeout(&self, ring: &Ring) -> Failure {
         let mutations = self.mutations.borrow();
         let unmet = mutations.iter().find(|counted| !is_enough(&counted.needs, ring, &counted.written));
-        Failure::Timeout { received: unmet.map_or(0, |counted| counted.received(ring)) }
+        Failure::Timeout { received: unmet.map_or(0, |counted| counted.received_in_time(ring)) }
     }
 }
 
 impl Counted {
+    /// The answers that an error tells. At EACH_QUORUM all are, those that their datacenter did not need too. (Source: Cassandra's
+    /// `DatacenterSyncWriteResponseHandler.ackCount`.)
     fn received(&self, ring: &Ring) -> u32 {
-        count_towards(&self.needs, ring, &self.written).0
+        match &self.needs {
+            Required::PerDatacenter(_) => u32::try_from(self.written.len()).unwrap_or(u32::MAX),
+            needs => count_towards(needs, ring, &self.written).0,
+        }
+    }
+
+    /// The same of a time-out, which never tells that as many came as the level needs (CASSANDRA-6491).
+    fn received_in_time(&self, ring: &Ring) -> u32 {
+        self.received(ring).min(self.needs.total().saturating_sub(1))
     }
 
     /// Where the refusals alone keep the level from being reached it is a failure; where it takes someone's silence, a
@@ -201,7 +215,7 @@ impl Counted {
         let not_refused: Vec<NodeIndex> =
             [&self.written, &self.open, &self.silent].into_iter().flatten().copied().collect();
         if self.refused.is_empty() || is_enough(&self.needs, ring, &not_refused) {
-            return Failure::Timeout { received };
+            return Failure::Timeout { received: self.received_in_time(ring) };
         }
         let refusal = |(node, error): &(NodeIndex, ReplicaError)| Refusal {
             node: ring.node(*node).address.ip(),
@@ -219,16 +233,35 @@ mod tests {
 
     use super::*;
 
+    /// The first node is in the first datacenter, the others in the second.
     fn ring() -> Ring {
         let node = |number: u8| Node {
             host_id: HostId([number; 16]),
             address: SocketAddr::from(([127, 0, 0, number], 9042)),
             internode: SocketAddr::from(([127, 0, 0, number], 7000)),
-            datacenter: "datacenter1".to_owned(),
+            datacenter: if number == 1 { "datacenter1" } else { "datacenter2" }.to_owned(),
             rack: "rack1".to_owned(),
             tokens: vec![Token(i64::from(number))],
         };
         Ring::new(Epoch::FIRST, (1..=3).map(node).collect(), NodeIndex(0))
+    }
+
+    #[test]
+    fn a_level_of_each_datacenter_tells_all_answers_and_fewer_than_it_needs() {
+        let (ring, nodes) = (ring(), [0, 1, 2].map(NodeIndex));
+        let needs = |first, second| {
+            Required::PerDatacenter(vec![("datacenter1".to_owned(), first), ("datacenter2".to_owned(), second)])
+        };
+        let timed_out = |needs, written: &[NodeIndex]| {
+            let tally = Tally::new(Planted::NONE);
+            tally.push(needs, Vec::new(), nodes.to_vec());
+            written.iter().for_each(|node| tally.count(*node, &[0], &Answer::Written));
+            assert_eq!(tally.verdict(&ring), Verdict::Open);
+            tally.timeout(&ring)
+        };
+        assert_eq!(timed_out(needs(1, 2), &nodes[..2]), Failure::Timeout { received: 2 });
+        assert_eq!(timed_out(needs(1, 2), &nodes[1..]), Failure::Timeout { received: 2 }, "all of the second");
+        assert_eq!(timed_out(needs(1, 1), &nodes[1..]), Failure::Timeout { received: 1 }, "it needs two in all");
     }
 
     #[test]

@@ -4,6 +4,7 @@ mod batches;
 mod counters;
 mod deadlines;
 mod fence;
+mod levels;
 mod overtaken;
 mod timeouts;
 mod world;

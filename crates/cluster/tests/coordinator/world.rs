@@ -206,6 +206,7 @@ impl Member {
             scans_max: 4,
             hints: HintOptions { dir, throttle: 0, ..HintOptions::default() },
             timeouts: Default::default(),
+            strategies: Default::default(),
         });
         let listener = runtime.listen(SocketAddr::new(ip(number), 7000)).await.expect("the address is this machine's");
         coordinator.accept_peers(listener);
@@ -300,6 +301,13 @@ impl Member {
     /// Waits until this node reaches another.
     pub async fn until_up(&self, node: u8) {
         while !self.coordinator.is_up(host_id(node)) {
+            self.runtime.sleep(PAUSE).await;
+        }
+    }
+
+    /// Waits until another node is down.
+    pub async fn until_down(&self, node: u8) {
+        while self.coordinator.is_up(host_id(node)) {
             self.runtime.sleep(PAUSE).await;
         }
     }

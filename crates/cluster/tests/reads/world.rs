@@ -133,6 +133,7 @@ async fn open(runtime: &Runtime, local: u8) -> Coordinator {
         scans_max: 4,
         hints: Default::default(),
         timeouts: Default::default(),
+        strategies: Default::default(),
     });
     coordinator.accept_peers(listener);
     coordinator

@@ -37,6 +37,7 @@ use planted::Planted;
 use runtime::ReactorKind;
 use server::Limits;
 use tls::Credentials;
+use topology::Strategies;
 
 pub use arguments::{Arguments, Reactor};
 pub use cluster::{ClusterConfig, Recover, STORAGE_PORT};
@@ -136,6 +137,8 @@ pub struct Config {
     pub log_level: tracing::Level,
     /// Log to standard output instead of standard error.
     pub log_to_stdout: bool,
+    /// The replication strategies that keyspaces may name. A program that embeds a node adds its own; no key or flag sets it.
+    pub strategies: Strategies,
     /// A bug planted on purpose, in builds for that.
     pub planted: Planted,
 }

@@ -12,6 +12,7 @@ use query::{Guardrails, HintOptions, TimeoutOptions};
 use runtime::ReactorKind;
 use server::Limits;
 use storage::StorageOptions;
+use topology::Strategies;
 use topology::nodes::Features;
 
 use super::arguments::{Arguments, Reactor};
@@ -249,6 +250,7 @@ impl Settings {
             limits,
             log_level: self.log_level.unwrap_or(tracing::Level::INFO),
             log_to_stdout: self.log_to_stdout,
+            strategies: Strategies::default(),
             planted: self.planted,
         })
     }

@@ -65,6 +65,7 @@ impl BootSequence {
         }
         let Some(metadata) = self.open_metadata().await? else { return Ok(()) };
         let Metadata { parts, host_id, boot, cluster, ring, schema, truncations } = metadata;
+        self.check_strategies(&schema)?;
         self.check_datacenter(&schema)?;
         let epoch = Epoch(parts.member.state().epoch().0);
         *self.local.metadata.borrow_mut() = Some(parts);
@@ -117,6 +118,17 @@ impl BootSequence {
         }
         let drained = self.all(&Command::Drain).await;
         failed.and(drained.and(self.all(&Command::Sync).await))
+    }
+
+    /// Refuses a node that does not know where the data of a keyspace is.
+    fn check_strategies(&self, schema: &Schema) -> Result<(), NodeError> {
+        for keyspace in schema.keyspaces().values() {
+            self.config.strategies.rules(keyspace.strategy()).map_err(|error| NodeError::Strategy {
+                keyspace: keyspace.name().to_owned(),
+                problem: error.to_string(),
+            })?;
+        }
+        Ok(())
     }
 
     /// Refuses a node that is alone and whose keyspaces are replicated in another datacenter than its own. The cluster judges nodes that are of one.

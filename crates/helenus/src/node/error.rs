@@ -44,6 +44,8 @@ pub enum NodeError {
     Listen(#[from] ListenError),
     #[error("{problem}")]
     FixedRing { problem: String },
+    #[error("keyspace {keyspace} cannot be placed: {problem}; start a helenus that has this replication strategy")]
+    Strategy { keyspace: String, problem: String },
     #[error("{sentence}")]
     Cluster { sentence: String },
     #[error("{sentence}")]

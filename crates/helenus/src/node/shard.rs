@@ -241,6 +241,7 @@ impl ShardNode {
             links,
             options,
             guardrails: self.config.guardrails.clone(),
+            strategies: self.config.strategies.clone(),
             node,
         })
         .await;

@@ -158,6 +158,7 @@ impl Ring {
             limits: Limits::default(),
             log_level: tracing::Level::INFO,
             log_to_stdout: false,
+            strategies: Default::default(),
             planted: planted::Planted::NONE,
             salvage_commitlog: false,
             hints: HintOptions::in_data_dir(&self.data_dir(index)),

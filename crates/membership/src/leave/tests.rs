@@ -70,30 +70,28 @@ fn a_table_keeps_all_nodes_also_by_force() {
 
 #[test]
 fn replicas_need_as_many_nodes_unless_it_is_forced() {
-    let simple = |replication_factor| ReplicationStrategy::Simple { replication_factor };
-    let network = |name: &str, factor| ReplicationStrategy::NetworkTopology {
-        datacenters: BTreeMap::from([(name.to_owned(), factor)]),
-    };
+    let simple = Factor::Total;
+    let network = |name: &str, factor| Factor::PerDatacenter(BTreeMap::from([(name.to_owned(), factor)]));
     // Node 4 leaves already.
     let three =
         registry().apply([put(4, Boot { number: 1, word: 1 }), NodeChange::SetState(host(4), NodeState::Leaving)]);
-    for (strategy, is_refused) in [
+    for (factor, is_refused) in [
         (simple(1), false),
         (simple(2), true),
         (network("datacenter1", 1), false),
         (network("datacenter1", 2), true),
         (network("datacenter2", 2), false),
-        (ReplicationStrategy::Everywhere, false),
-        (ReplicationStrategy::Local, false),
+        (Factor::AllNodes, false),
+        (Factor::OwnNode, false),
     ] {
-        let with = |leave| planned(&three, leave, |conditions| conditions.keyspaces = vec![("shop", strategy.clone())]);
+        let with = |leave| planned(&three, leave, |conditions| conditions.keyspaces = vec![("shop", factor.clone())]);
         let words =
             "Not enough live nodes to maintain replication factor in keyspace shop (RF = 2, N = 2). Perform a forceful";
         for (leave, name) in [(REMOVAL, "removal"), (DECOMMISSION, "decommission")] {
             let refused = Err(format!("{words} {name} to ignore."));
-            assert_eq!(with(leave) == refused, is_refused, "{strategy:?}");
-            assert_eq!(with(leave).is_err(), is_refused, "{strategy:?}");
-            assert!(with(Leave { is_forced: true, ..leave }).is_ok(), "{strategy:?}");
+            assert_eq!(with(leave) == refused, is_refused, "{factor:?}");
+            assert_eq!(with(leave).is_err(), is_refused, "{factor:?}");
+            assert!(with(Leave { is_forced: true, ..leave }).is_ok(), "{factor:?}");
         }
     }
 }

@@ -6,7 +6,7 @@ use cql_protocol::request::{Batch, BatchQuery};
 use cql_protocol::{Consistency, FrameHeader, QueryParams, Value, WriteType};
 
 use storage::{LogSequence, ReadEnd, TryOutcome};
-use topology::{ConsistencyLevel, ReplicationStrategy, STRATEGY_PACKAGE};
+use topology::{ConsistencyLevel, ReplicationStrategy};
 
 use super::Engine;
 use super::batch::modification_of;
@@ -306,15 +306,12 @@ fn levels(params: &QueryParams<'_>, modification: &Modification, engine: &Engine
 fn check_each_quorum(modification: &Modification, engine: &Engine) -> Result<(), QueryError> {
     let catalog = engine.catalog();
     let keyspace = catalog.schema.keyspace(&modification.table.keyspace);
-    let class = match keyspace.map(|keyspace| keyspace.strategy()) {
-        Some(ReplicationStrategy::Simple { .. }) => "SimpleStrategy",
-        Some(ReplicationStrategy::Local) => "LocalStrategy",
-        Some(ReplicationStrategy::Everywhere) => "EverywhereStrategy",
+    let strategy = match keyspace.map(|keyspace| keyspace.strategy()) {
         Some(ReplicationStrategy::NetworkTopology { .. }) | None => return Ok(()),
+        Some(strategy) => strategy,
     };
-    Err(invalid(format!(
-        "consistency level EACH_QUORUM not compatible with replication strategy ({STRATEGY_PACKAGE}{class})"
-    )))
+    let class = strategy.class();
+    Err(invalid(format!("consistency level EACH_QUORUM not compatible with replication strategy ({class})")))
 }
 
 /// When a conditional write takes place: its cells have the round's timestamp.

@@ -9,14 +9,14 @@ use super::Engine;
 /// The nodes that have a copy of a partition, in the order of the ring. The key is written as [`Engine::partition_text`] does, with `\:` for a colon
 /// in a value of a key of several columns.
 pub fn endpoints(engine: &Engine, keyspace: &str, table: &str, key: &str) -> Result<Vec<HostId>, EndpointsError> {
-    let (catalog, ring) = (engine.catalog(), engine.inner.coordinator.ring());
+    let catalog = engine.catalog();
     let of = catalog.schema.keyspace(keyspace).filter(|keyspace| keyspace.tables.contains_key(table));
     let missing = || EndpointsError::NoTable { keyspace: keyspace.to_owned(), table: table.to_owned() };
-    let of = of.ok_or_else(missing)?;
+    let replication = of.and_then(|of| catalog.replication(of.name())).ok_or_else(missing)?;
     let table = catalog.schema.table(keyspace, table).ok_or_else(missing)?;
     let token = topology::token_of(&key_of_text(table, key)?);
-    let found = topology::replicas(&ring, of.strategy(), token);
-    Ok(found.into_iter().map(|index| ring.nodes()[usize::from(index.0)].host_id).collect())
+    let found = replication.replicas(token).iter();
+    Ok(found.map(|index| replication.ring().node(*index).host_id).collect())
 }
 
 /// A key of which the nodes are not known.

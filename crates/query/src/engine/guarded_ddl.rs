@@ -4,7 +4,7 @@
 use cql_syntax::{AlterTableAction, AlterTypeAction, Properties, PropertyValue, Statement, TableName};
 use cql_types::CqlType;
 use schema::{Schema, SchemaChange, compaction_strategy};
-use topology::ReplicationStrategy;
+use topology::{ReplicationStrategy, Strategies};
 
 use super::Engine;
 use crate::error::QueryError;
@@ -77,6 +77,7 @@ impl Engine {
         statement: &Statement,
         changes: &[SchemaChange],
     ) -> Result<(), QueryError> {
+        let strategies = &self.inner.strategies;
         for change in changes {
             match (change, statement) {
                 (SchemaChange::PutTable(table), Statement::CreateTable(_)) => {
@@ -97,11 +98,11 @@ impl Engine {
                     }
                 }
                 (SchemaChange::PutKeyspace(keyspace), Statement::CreateKeyspace(_)) => {
-                    guard_strategy(watch, &keyspace.name, &keyspace.strategy, true)?;
+                    guard_strategy(watch, &keyspace.name, (strategies, &keyspace.strategy), true)?;
                 }
                 (SchemaChange::PutKeyspace(keyspace), Statement::AlterKeyspace(alter)) => {
                     let names_strategy = alter.properties.iter().any(|(name, _)| name == "replication");
-                    guard_strategy(watch, &keyspace.name, &keyspace.strategy, names_strategy)?;
+                    guard_strategy(watch, &keyspace.name, (strategies, &keyspace.strategy), names_strategy)?;
                 }
                 _ => {}
             }
@@ -193,7 +194,7 @@ fn guard_compression(
 fn guard_strategy(
     watch: &mut GuardrailCheck<'_>,
     keyspace: &str,
-    strategy: &ReplicationStrategy,
+    (strategies, strategy): (&Strategies, &ReplicationStrategy),
     names_strategy: bool,
 ) -> Result<(), QueryError> {
     let rails = watch.rails;
@@ -202,8 +203,7 @@ fn guard_strategy(
             watch.enabled("simplestrategy", rails.simplestrategy_enabled || !names_strategy, "SimpleStrategy")?;
             vec![*replication_factor]
         }
-        ReplicationStrategy::NetworkTopology { datacenters } => datacenters.values().copied().collect(),
-        ReplicationStrategy::Local | ReplicationStrategy::Everywhere => Vec::new(),
+        strategy => strategies.rules(strategy).map_or_else(|_| Vec::new(), |rules| rules.factor().chosen()),
     };
     for factor in factors {
         let value = i64::from(factor);

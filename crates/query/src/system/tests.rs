@@ -1,6 +1,5 @@
 //! The system tables' definitions and rows, against what Cassandra 5.0.6 has.
 
-use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::task::{Context, Poll, Waker};
 
@@ -47,7 +46,7 @@ fn ring() -> Ring {
 
 /// A schema with one keyspace and one table.
 fn user_schema() -> Schema {
-    let datacenters = BTreeSet::from(["datacenter1".to_owned()]);
+    let datacenters = [("datacenter1".to_owned(), 1)].into();
     let mut schema = Schema::empty();
     for text in [
         "CREATE KEYSPACE k WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
@@ -57,7 +56,7 @@ fn user_schema() -> Schema {
             current_keyspace: None,
             new_id: TableId([5; 16]),
             datacenters: &datacenters,
-            node_count: 1,
+            strategies: &topology::Strategies::default(),
             now_micros: 0,
         };
         let statement = cql_syntax::parse(text).expect("the statement is CQL");

@@ -191,6 +191,7 @@ where
                     links: None,
                     options: EngineOptions::default(),
                     guardrails: seat.guardrails.clone(),
+                    strategies: Default::default(),
                     node: node_info(boot.number),
                 })
                 .await;

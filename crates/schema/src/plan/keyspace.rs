@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use topology::{ReplicationStrategy, STRATEGY_PACKAGE};
+use topology::strategy::{full_class, parse_factor};
+use topology::{Factor, OptionsError, ReplicationStrategy, STRATEGY_PACKAGE};
 
 use crate::change::SchemaChange;
 use crate::error::SchemaError;
@@ -31,8 +32,8 @@ pub(super) fn create(
     let Some(replication) = replication else {
         return Err(SchemaError::invalid("Missing mandatory option 'replication'"));
     };
-    let (replication, strategy) = read_replication(name, replication, None, context)?;
-    let warnings = too_many_replicas(name, &strategy, context);
+    let (replication, strategy, factor) = read_replication(name, replication, None, context)?;
+    let warnings = too_many_replicas(name, &factor, context);
     let def = KeyspaceDef { name: name.to_owned(), replication, strategy, durable_writes, tenure: 0 };
     Ok(plan(ChangeType::Created, name, SchemaChange::PutKeyspace(def), warnings))
 }
@@ -57,10 +58,12 @@ pub(super) fn alter(
     }
     let mut warnings = Vec::new();
     if let Some(replication) = replication {
-        let before = replicas_in_all(&def.strategy);
-        (def.replication, def.strategy) = read_replication(name, replication, Some(&keyspace.def), context)?;
-        warnings = too_many_replicas(name, &def.strategy, context);
-        if replicas_in_all(&def.strategy) > before {
+        // Of a strategy that this program does not have any more, nothing is known to increase.
+        let before = context.strategies.rules(&def.strategy).map_or(u32::MAX, |rules| replicas_in_all(&rules.factor()));
+        let factor;
+        (def.replication, def.strategy, factor) = read_replication(name, replication, Some(&keyspace.def), context)?;
+        warnings = too_many_replicas(name, &factor, context);
+        if replicas_in_all(&factor) > before {
             warnings.push(
                 "When increasing replication factor you need to run a full (-full) repair to distribute the data."
                     .to_owned(),
@@ -103,26 +106,27 @@ fn already_exists(name: &str) -> SchemaError {
     }
 }
 
-/// The replication option as it is kept, and what it means. `previous` is what an altered keyspace has: a factor that
+/// The replication option as it is kept, what it means, and how many replicas it asks for. `previous` is what an altered keyspace has: a factor that
 /// the statement leaves out is taken over from it.
 fn read_replication(
     keyspace: &str,
     given: BTreeMap<String, String>,
     previous: Option<&KeyspaceDef>,
     context: &DdlContext<'_>,
-) -> Result<(BTreeMap<String, String>, ReplicationStrategy), SchemaError> {
+) -> Result<(BTreeMap<String, String>, ReplicationStrategy, Factor), SchemaError> {
     let Some(class) = given.get("class") else {
         return Err(SchemaError::configuration("Missing replication strategy class"));
     };
-    let name = class.strip_prefix(STRATEGY_PACKAGE).unwrap_or(class).to_owned();
+    let full = full_class(class).into_owned();
+    let name = full.strip_prefix(STRATEGY_PACKAGE).unwrap_or(&full);
     let mut kept = given.clone();
-    kept.insert("class".to_owned(), format!("{STRATEGY_PACKAGE}{name}"));
-    match name.as_str() {
+    kept.insert("class".to_owned(), full.clone());
+    match name {
         "SimpleStrategy" => simple(keyspace, &mut kept, previous)?,
         "NetworkTopologyStrategy" => network_topology(keyspace, &mut kept, previous, context)?,
         "EverywhereStrategy" => {
             if let Some(option) = kept.keys().find(|key| *key != "class") {
-                return Err(unrecognized(option, &name, keyspace));
+                return Err(unrecognized(option, name, keyspace));
             }
         }
         "LocalStrategy" => {
@@ -130,13 +134,17 @@ fn read_replication(
                 "Unable to use given strategy class: LocalStrategy is reserved for internal use.",
             ));
         }
-        _ => {
-            let full = if class.contains('.') { class.clone() } else { format!("{STRATEGY_PACKAGE}{name}") };
-            return Err(SchemaError::configuration(format!("Unable to find replication strategy class '{full}'")));
-        }
+        // A registered strategy looks at its options itself.
+        _ => {}
     }
     let strategy = ReplicationStrategy::parse_stored(&kept).map_err(SchemaError::configuration)?;
-    Ok((kept, strategy))
+    let simple_name = name.rsplit('.').next().unwrap_or(name);
+    let rules = context.strategies.rules(&strategy).map_err(|error| match error {
+        OptionsError::Unrecognized { option } => unrecognized(&option, simple_name, keyspace),
+        OptionsError::Invalid { problem } => SchemaError::configuration(problem),
+    })?;
+    let factor = rules.factor();
+    Ok((kept, strategy, factor))
 }
 
 /// SimpleStrategy's options: one replication factor, by default 1.
@@ -183,7 +191,7 @@ fn network_topology(
         for_all = Some("1".to_owned());
     }
     if let Some(factor) = for_all {
-        for name in context.datacenters {
+        for name in context.datacenters.keys() {
             options.entry(name.clone()).or_insert_with(|| factor.clone());
         }
     }
@@ -194,7 +202,7 @@ fn network_topology(
             kept.insert(name.clone(), factor.clone());
             continue;
         }
-        if !context.datacenters.contains(name) {
+        if !context.datacenters.contains_key(name) {
             return Err(unrecognized(name, "NetworkTopologyStrategy", keyspace));
         }
         let factor = read_factor(factor)?;
@@ -212,15 +220,7 @@ fn network_topology(
 }
 
 fn read_factor(text: &str) -> Result<u32, SchemaError> {
-    if text.contains('/') {
-        return Err(SchemaError::configuration("Transient replication is not enabled on this node"));
-    }
-    match text.parse::<i32>() {
-        Ok(factor) => u32::try_from(factor).map_err(|_| {
-            SchemaError::configuration(format!("Replication factor must be non-negative, found {factor}"))
-        }),
-        Err(_) => Err(SchemaError::configuration(format!("For input string: \"{text}\""))),
-    }
+    parse_factor(text).map_err(|error| SchemaError::configuration(error.to_string()))
 }
 
 fn unrecognized(option: &str, strategy: &str, keyspace: &str) -> SchemaError {
@@ -229,33 +229,32 @@ fn unrecognized(option: &str, strategy: &str, keyspace: &str) -> SchemaError {
     ))
 }
 
-fn too_many_replicas(keyspace: &str, strategy: &ReplicationStrategy, context: &DdlContext<'_>) -> Vec<String> {
-    let nodes = context.node_count;
-    let too_many = |factor: u32| usize::try_from(factor).is_ok_and(|factor| factor > nodes);
-    match strategy {
-        ReplicationStrategy::Simple { replication_factor } if too_many(*replication_factor) => vec![format!(
-            "Your replication factor {replication_factor} for keyspace {keyspace} is higher than the number of nodes {nodes}"
-        )],
-        ReplicationStrategy::NetworkTopology { datacenters } => datacenters
-            .iter()
-            .filter(|(_, factor)| too_many(**factor))
-            .map(|(name, factor)| {
-                format!(
-                    "Your replication factor {factor} for keyspace {keyspace} is higher than the number of nodes \
-                     {nodes} for datacenter {name}"
-                )
-            })
-            .collect(),
-        _ => Vec::new(),
+/// Warns of replicas that no node is there for: of all nodes, or of a datacenter's.
+fn too_many_replicas(keyspace: &str, factor: &Factor, context: &DdlContext<'_>) -> Vec<String> {
+    let too_many = |factor: u32, nodes: usize| nodes > 0 && usize::try_from(factor).is_ok_and(|factor| factor > nodes);
+    let sentence = |factor: u32, nodes: usize| {
+        format!("Your replication factor {factor} for keyspace {keyspace} is higher than the number of nodes {nodes}")
+    };
+    match factor {
+        Factor::Total(factor) => {
+            let nodes = context.datacenters.values().sum();
+            too_many(*factor, nodes).then(|| sentence(*factor, nodes)).into_iter().collect()
+        }
+        Factor::PerDatacenter(factors) => {
+            let of_nodes = factors.iter().map(|(name, factor)| {
+                let nodes = context.datacenters.get(name).copied().unwrap_or(0);
+                (name, *factor, nodes)
+            });
+            let lacking = of_nodes.filter(|(_, factor, nodes)| too_many(*factor, *nodes));
+            lacking.map(|(name, factor, nodes)| sentence(factor, nodes) + " for datacenter " + name).collect()
+        }
+        Factor::AllNodes | Factor::OwnNode => Vec::new(),
     }
 }
 
-fn replicas_in_all(strategy: &ReplicationStrategy) -> u32 {
-    match strategy {
-        ReplicationStrategy::Simple { replication_factor } => *replication_factor,
-        ReplicationStrategy::NetworkTopology { datacenters } => {
-            datacenters.values().fold(0, |sum, factor| sum.saturating_add(*factor))
-        }
-        ReplicationStrategy::Local | ReplicationStrategy::Everywhere => 1,
+fn replicas_in_all(factor: &Factor) -> u32 {
+    match factor {
+        Factor::AllNodes | Factor::OwnNode => 1,
+        chosen => chosen.chosen().into_iter().fold(0, u32::saturating_add),
     }
 }

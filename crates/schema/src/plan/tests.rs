@@ -1,6 +1,6 @@
 //! DDL against recordings of Cassandra 5.0.6: `testdata/*.txt`.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use super::*;
 use crate::describe;
@@ -9,13 +9,20 @@ use crate::ids::TableId;
 /// A schema that statements are run on.
 struct Session {
     schema: Schema,
-    datacenters: BTreeSet<String>,
+    datacenters: BTreeMap<String, usize>,
+    strategies: Strategies,
     tables_made: u8,
 }
 
 impl Session {
     fn new() -> Self {
-        Session { schema: Schema::empty(), datacenters: ["datacenter1".to_owned()].into(), tables_made: 0 }
+        Session::on([("datacenter1", 1)], Strategies::default())
+    }
+
+    /// A schema of a cluster with so many nodes in each datacenter.
+    fn on<const N: usize>(datacenters: [(&str, usize); N], strategies: Strategies) -> Self {
+        let datacenters = datacenters.map(|(name, nodes)| (name.to_owned(), nodes)).into();
+        Session { schema: Schema::empty(), datacenters, strategies, tables_made: 0 }
     }
 
     /// Runs a statement and says what came of it in the recordings' words.
@@ -29,7 +36,7 @@ impl Session {
             current_keyspace: None,
             new_id: TableId([self.tables_made; 16]),
             datacenters: &self.datacenters,
-            node_count: 1,
+            strategies: &self.strategies,
             now_micros: 1_700_000_000_000_000,
         };
         match plan_ddl(&self.schema, &statement, &context) {
@@ -124,6 +131,64 @@ fn replay(recording: &str) {
         }
     }
     assert!(differences.is_empty(), "{} answers differ:\n{}", differences.len(), differences.join("\n\n"));
+}
+
+/// Cassandra's `maybeWarnOnOptions`: NetworkTopologyStrategy compares with the datacenter's nodes, SimpleStrategy with all.
+#[test]
+fn a_factor_above_the_nodes_of_its_datacenter_is_warned_of() {
+    let mut session = Session::on([("dc1", 3), ("dc2", 1)], Strategies::default());
+    let mut run = |replication: &str| session.run(&format!("CREATE KEYSPACE {replication}"));
+    let network =
+        |name, factors| format!("{name} WITH replication = {{'class': 'NetworkTopologyStrategy', {factors}}}");
+    assert_eq!(run(&network("a", "'dc1': 3, 'dc2': 1")), "ok");
+    let one =
+        "ok\nwarning: Your replication factor 2 for keyspace b is higher than the number of nodes 1 for datacenter dc2";
+    assert_eq!(run(&network("b", "'dc1': 3, 'dc2': 2")), one, "there are as many in all");
+    let both = "ok\nwarning: Your replication factor 4 for keyspace c is higher than the number of nodes 3 for datacenter dc1\n\
+                warning: Your replication factor 4 for keyspace c is higher than the number of nodes 1 for datacenter dc2";
+    assert_eq!(run(&network("c", "'replication_factor': 4")), both);
+    let simple = |name, factor| {
+        format!("{name} WITH replication = {{'class': 'SimpleStrategy', 'replication_factor': {factor}}}")
+    };
+    assert_eq!(run(&simple("d", 4)), "ok");
+    let all = "ok\nwarning: Your replication factor 5 for keyspace e is higher than the number of nodes 4";
+    assert_eq!(run(&simple("e", 5)), all);
+}
+
+/// A strategy with so many copies.
+struct Copies(u32);
+
+impl topology::Strategy for Copies {
+    fn factor(&self) -> topology::Factor {
+        topology::Factor::Total(self.0)
+    }
+
+    fn place(&self, _: topology::TokenRange, _: &topology::Ring) -> Vec<topology::NodeIndex> {
+        Vec::new()
+    }
+}
+
+#[test]
+fn a_registered_strategy_is_stored_with_its_options() {
+    let mut strategies = Strategies::default();
+    strategies.register("org.example.Copies", |options| match options.get("copies") {
+        Some(copies) => Ok(Box::new(Copies(topology::strategy::parse_factor(copies)?))),
+        None => Err(topology::OptionsError::invalid("Copies needs copies")),
+    });
+    let mut session = Session::on([("dc1", 2)], strategies);
+    let replication = |options| format!("WITH replication = {{'class': 'org.example.Copies'{options}}}");
+    let create = session.run(&format!("CREATE KEYSPACE k {}", replication(", 'copies': 2, 'colour': 'red'")));
+    assert_eq!(create, "ok");
+    let replication_option = &session.schema.keyspace("k").expect("it is there").def.replication;
+    let stored: Vec<_> = replication_option.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    assert_eq!(stored, [("class", "org.example.Copies"), ("colour", "red"), ("copies", "2")]);
+    let refused = session.run(&format!("ALTER KEYSPACE k {}", replication("")));
+    assert_eq!(refused, "configuration: Copies needs copies");
+    assert_eq!(
+        session.run(&format!("ALTER KEYSPACE k {}", replication(", 'copies': 3"))),
+        "ok\nwarning: Your replication factor 3 for keyspace k is higher than the number of nodes 2\n\
+         warning: When increasing replication factor you need to run a full (-full) repair to distribute the data."
+    );
 }
 
 #[test]

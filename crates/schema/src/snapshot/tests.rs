@@ -130,8 +130,8 @@ fn run(statements: &[&str]) -> Schema {
         let context = crate::DdlContext {
             current_keyspace: Some("ks"),
             new_id: TableId([number; 16]),
-            datacenters: &["dc".to_owned()].into(),
-            node_count: 1,
+            datacenters: &[("dc".to_owned(), 1)].into(),
+            strategies: &topology::Strategies::default(),
             now_micros: 1,
         };
         let plan = crate::plan_ddl(&schema, &cql_syntax::parse(text).unwrap(), &context).unwrap();
@@ -192,8 +192,8 @@ fn types_that_double_with_each_step_are_refused() {
         let context = crate::DdlContext {
             current_keyspace: Some("ks"),
             new_id: TableId([0; 16]),
-            datacenters: &["dc".to_owned()].into(),
-            node_count: 1,
+            datacenters: &[("dc".to_owned(), 1)].into(),
+            strategies: &topology::Strategies::default(),
             now_micros: 1,
         };
         match crate::plan_ddl(&schema, &cql_syntax::parse(&text).unwrap(), &context) {

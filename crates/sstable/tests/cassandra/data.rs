@@ -314,8 +314,8 @@ fn schema_of(keyspace: &str, text: &str) -> Schema {
         let context = DdlContext {
             current_keyspace: Some(keyspace),
             new_id: TableId([1; 16]),
-            datacenters: &BTreeSet::new(),
-            node_count: 1,
+            datacenters: &BTreeMap::new(),
+            strategies: &topology::Strategies::default(),
             now_micros: 1_700_000_000_000_000,
         };
         let plan = plan_ddl(&schema, &parsed, &context).unwrap_or_else(|error| panic!("{statement}: {error}"));

@@ -18,14 +18,13 @@ fn ring() -> Ring {
     Ring::new(Epoch::FIRST, vec![node], NodeIndex(0))
 }
 
-fn network_topology() -> ReplicationStrategy {
-    let datacenters = [("datacenter1".to_owned(), 3), ("datacenter2".to_owned(), 2)].into();
-    ReplicationStrategy::NetworkTopology { datacenters }
+fn network_topology() -> Factor {
+    Factor::PerDatacenter([("datacenter1".to_owned(), 3), ("datacenter2".to_owned(), 2)].into())
 }
 
 #[test]
 fn simple_strategy() {
-    let strategy = ReplicationStrategy::Simple { replication_factor: 3 };
+    let strategy = Factor::Total(3);
     for (level, expected) in [
         (ConsistencyLevel::Any, Required::Total(1)),
         (ConsistencyLevel::One, Required::Total(1)),
@@ -61,6 +60,6 @@ fn network_topology_strategy() {
 
 #[test]
 fn a_datacenter_without_replicas_still_asks_for_one() {
-    let strategy = ReplicationStrategy::NetworkTopology { datacenters: [("elsewhere".to_owned(), 3)].into() };
+    let strategy = Factor::PerDatacenter([("elsewhere".to_owned(), 3)].into());
     assert_eq!(required(ConsistencyLevel::LocalQuorum, &strategy, &ring()), Required::Local(1));
 }

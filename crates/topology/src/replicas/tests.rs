@@ -6,6 +6,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::ring::{Epoch, HostId, Node};
+use crate::strategy::{EverywhereStrategy, LocalStrategy, NetworkTopologyStrategy, SimpleStrategy};
 
 /// A ring of nodes given as (datacenter, rack, tokens).
 fn ring(nodes: &[(&str, &str, &[i64])]) -> Ring {
@@ -27,15 +28,19 @@ fn indexes(nodes: &[u16]) -> Vec<NodeIndex> {
     nodes.iter().copied().map(NodeIndex).collect()
 }
 
-fn per_datacenter(factors: &[(&str, u32)]) -> ReplicationStrategy {
+fn simple(replication_factor: u32) -> SimpleStrategy {
+    SimpleStrategy { replication_factor }
+}
+
+fn per_datacenter(factors: &[(&str, u32)]) -> NetworkTopologyStrategy {
     let datacenters = factors.iter().map(|&(name, factor)| (name.to_owned(), factor)).collect();
-    ReplicationStrategy::NetworkTopology { datacenters }
+    NetworkTopologyStrategy { datacenters }
 }
 
 #[test]
 fn simple_takes_the_next_nodes_of_the_ring() {
     let ring = ring(&[("dc", "r", &[0, 300]), ("dc", "r", &[100]), ("dc", "r", &[200])]);
-    let strategy = ReplicationStrategy::Simple { replication_factor: 2 };
+    let strategy = simple(2);
     let map = ReplicaMap::new(&ring, &strategy);
     for (token, expected) in [
         (-5, [0, 1]),
@@ -55,7 +60,7 @@ fn simple_takes_the_next_nodes_of_the_ring() {
 #[test]
 fn more_replicas_than_nodes_are_all_nodes() {
     let ring = ring(&[("dc", "r", &[0]), ("dc", "r", &[100])]);
-    let strategy = ReplicationStrategy::Simple { replication_factor: 5 };
+    let strategy = simple(5);
     assert_eq!(replicas(&ring, &strategy, Token(1)), indexes(&[1, 0]));
 }
 
@@ -79,13 +84,12 @@ fn network_topology_prefers_racks_without_a_replica() {
 #[test]
 fn local_and_everywhere_ignore_the_token() {
     let ring = ring(&[("dc", "r", &[0]), ("dc", "r", &[100])]);
-    assert_eq!(ReplicaMap::new(&ring, &ReplicationStrategy::Local).replicas(Token(77)), indexes(&[0]));
-    assert_eq!(ReplicaMap::new(&ring, &ReplicationStrategy::Everywhere).replicas(Token(77)), indexes(&[0, 1]));
+    assert_eq!(ReplicaMap::new(&ring, &LocalStrategy).replicas(Token(77)), indexes(&[0]));
+    assert_eq!(ReplicaMap::new(&ring, &EverywhereStrategy).replicas(Token(77)), indexes(&[0, 1]));
 }
 
 #[test]
 fn equal_lists_are_stored_once_and_neighbours_with_the_same_are_one_range() {
-    let simple = |replication_factor| ReplicationStrategy::Simple { replication_factor };
     // Two nodes in turn, four tokens each: with one replica each range differs from the one before, and there are two lists.
     let in_turn = ring(&[("dc", "r", &[0, 20, 40, 60]), ("dc", "r", &[10, 30, 50, 70])]);
     assert_eq!(ReplicaMap::new(&in_turn, &simple(1)).size(), (8, 2));
@@ -97,7 +101,7 @@ fn equal_lists_are_stored_once_and_neighbours_with_the_same_are_one_range() {
     let alone = ring(&[("dc", "r", &[0, 10, 20, 30])]);
     let map = ReplicaMap::new(&alone, &simple(3));
     assert_eq!((map.size(), map.of_all()), ((1, 1), Some(&indexes(&[0])[..])));
-    assert_eq!(ReplicaMap::new(&in_turn, &ReplicationStrategy::Everywhere).size(), (1, 2));
+    assert_eq!(ReplicaMap::new(&in_turn, &EverywhereStrategy).size(), (1, 2));
 }
 
 proptest! {
@@ -114,13 +118,13 @@ proptest! {
         let nodes: Vec<(&str, &str, &[i64])> =
             places.iter().zip(&owned).map(|(&(datacenter, rack), owned)| (datacenter, rack, owned.as_slice())).collect();
         let ring = ring(&nodes);
-        for strategy in [
-            ReplicationStrategy::Simple { replication_factor: factors.0 },
-            per_datacenter(&[("a", factors.0), ("b", factors.1)]),
-        ] {
-            let map = ReplicaMap::new(&ring, &strategy);
+        let strategies: [Box<dyn crate::strategy::Strategy>; 2] =
+            [Box::new(simple(factors.0)), Box::new(per_datacenter(&[("a", factors.0), ("b", factors.1)]))];
+        for strategy in strategies {
+            let strategy = &*strategy;
+            let map = ReplicaMap::new(&ring, strategy);
             for &probe in probes.iter().chain(tokens.keys()) {
-                let found = replicas(&ring, &strategy, Token(probe));
+                let found = replicas(&ring, strategy, Token(probe));
                 prop_assert_eq!(map.replicas(Token(probe)), found.as_slice());
                 let mut unique = found.clone();
                 unique.sort_unstable();

@@ -120,6 +120,7 @@ async fn open(runtime: &Runtime, node: u8, options: Options) -> Coordinator {
         scans_max: 4,
         hints: options.hints,
         timeouts: Default::default(),
+        strategies: Default::default(),
     });
     let listener = runtime.listen(local).await.expect("the address is this machine's");
     coordinator.accept_peers(listener);

@@ -8,8 +8,8 @@ use membership::TopologyDomain;
 use metadata::group::{Applier, Applying, Configuration, GroupMessage, Index, NodeId, Plan, Planner, ProposalId};
 use metadata::{ClusterState, Domain, Entry, Part};
 use schema::{Schema, SchemaChange, SchemaEvent, TableId};
+use topology::Epoch;
 use topology::nodes::Registry;
-use topology::{Epoch, Ring};
 
 use super::intention::{self, Intention, TruncateIntention, truncations_beside};
 use super::nodes::{plan_leaving, plan_membership};
@@ -91,11 +91,11 @@ impl Planner for EngineApplier {
         if let Some((&LEAVE, request)) = intention.split_first() {
             let own = engine.inner.node.host_id;
             let is_up = |id| id == own || self.links.as_ref().is_some_and(|links| links.is_up(id));
-            return plan_leaving(nodes_and_schema, request, &is_up);
+            return plan_leaving(nodes_and_schema, request, (&is_up, &engine.inner.strategies));
         }
         let planned = match intention.first() {
             Some(&intention::TRUNCATE) => plan_truncate(state, intention),
-            _ => plan_statement(state, intention, &engine.inner.coordinator.ring()),
+            _ => plan_statement(state, intention, &engine.inner),
         };
         // The asker plans it on the same state, and finds the reason by itself.
         planned.map_or_else(|| Plan::Refused(Vec::new()), Plan::Change)
@@ -107,10 +107,10 @@ fn plan_truncate(state: &ClusterState, intention: &[u8]) -> Option<Entry> {
     Some(Entry::of(TruncationsDomain::part(&[change])))
 }
 
-fn plan_statement(state: &ClusterState, intention: &[u8], ring: &Ring) -> Option<Entry> {
+fn plan_statement(state: &ClusterState, intention: &[u8], inner: &Inner) -> Option<Entry> {
     let (schema, truncations) = (state.of::<SchemaDomain>(), state.of::<TruncationsDomain>());
     let intention = Intention::decode(intention).ok()?;
-    let changes = intention.plan(schema, ring).ok()?.changes;
+    let changes = intention.plan(schema, &inner.coordinator.ring(), &inner.strategies).ok()?.changes;
     let dropped = dropped_by(schema, &changes);
     let beside = truncations_beside((schema, truncations), &changes, &dropped, intention.new_id);
     let parts = [
@@ -247,8 +247,8 @@ mod tests {
         let context = DdlContext {
             current_keyspace: None,
             new_id: TableId([*number; 16]),
-            datacenters: &BTreeSet::from(["datacenter1".to_owned()]),
-            node_count: 1,
+            datacenters: &[("datacenter1".to_owned(), 1)].into(),
+            strategies: &topology::Strategies::default(),
             now_micros: 1,
         };
         let plan = plan_ddl(schema, &parse(text).expect("a statement"), &context).expect("it can be done");

@@ -7,14 +7,14 @@
 //!     · varint length · keyspace of the session, or empty · varint count · (varint length · ignored property)* · statement
 //! ```
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use cql_syntax::{AlterTableAction, Properties, Statement};
 use metadata::DecodeError;
 use schema::truncations::{Mark, TableTruncations, TruncationChange};
 use schema::{DdlContext, DdlPlan, Schema, SchemaChange, TableId, plan_ddl};
 use stdx::{Reader, varint};
-use topology::Ring;
+use topology::{Ring, Strategies};
 
 use crate::error::QueryError;
 
@@ -122,18 +122,21 @@ impl Intention {
         Ok(Intention { new_id, now_micros, keyspace, ignored, text: string(reader.rest())? })
     }
 
-    /// Plans the statement on a state.
-    pub(super) fn plan(&self, schema: &Schema, ring: &Ring) -> Result<DdlPlan, QueryError> {
+    /// Plans the statement on a state, for the nodes of a ring and the strategies that keyspaces may name.
+    pub(super) fn plan(&self, schema: &Schema, ring: &Ring, strategies: &Strategies) -> Result<DdlPlan, QueryError> {
         let mut statement = cql_syntax::parse(&self.text)?;
         if let Some(properties) = properties_mut(&mut statement) {
             properties.retain(|(name, _)| !self.ignored.contains(name));
         }
-        let datacenters: BTreeSet<String> = ring.nodes().iter().map(|node| node.datacenter.clone()).collect();
+        let mut datacenters = BTreeMap::new();
+        for node in ring.nodes() {
+            *datacenters.entry(node.datacenter.clone()).or_default() += 1;
+        }
         let context = DdlContext {
             current_keyspace: self.keyspace.as_deref(),
             new_id: self.new_id,
             datacenters: &datacenters,
-            node_count: ring.nodes().len(),
+            strategies,
             now_micros: self.now_micros,
         };
         Ok(plan_ddl(schema, &statement, &context)?)

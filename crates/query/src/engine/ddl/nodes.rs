@@ -7,8 +7,8 @@ use membership::{Conditions, Leave, Request, TopologyDomain, plan_leave};
 use metadata::Entry;
 use metadata::group::{Configuration, Plan, node_id};
 use schema::Schema;
-use topology::HostId;
 use topology::nodes::{NodeChange, NodeState, Registry};
+use topology::{HostId, Strategies};
 
 const JOINS_TOO_LATE: &str =
     "a node can join only while the cluster has no table: copying data to new nodes is not supported yet";
@@ -59,21 +59,25 @@ fn with_table(changes: Vec<NodeChange>, has_table: bool) -> Vec<NodeChange> {
 pub(super) fn plan_leaving(
     (registry, schema): (&Registry, &Schema),
     request: &[u8],
-    is_up: &dyn Fn(HostId) -> bool,
+    (is_up, strategies): (&dyn Fn(HostId) -> bool, &Strategies),
 ) -> Plan {
     let leave = match Leave::decode(request) {
         Ok(leave) => leave,
         Err(error) => return refused(&error),
     };
-    match plan_leave(registry, &leave, &conditions(schema, is_up)) {
+    match plan_leave(registry, &leave, &conditions(schema, is_up, strategies)) {
         Ok(changes) => change(changes),
         Err(error) => refused(&error),
     }
 }
 
-fn conditions<'a>(schema: &'a Schema, is_up: &'a dyn Fn(HostId) -> bool) -> Conditions<'a> {
+fn conditions<'a>(schema: &'a Schema, is_up: &'a dyn Fn(HostId) -> bool, strategies: &Strategies) -> Conditions<'a> {
     let table = schema.tables().next().map(|table| format!("{}.{}", table.keyspace, table.name));
-    let keyspaces = schema.keyspaces().values().map(|keyspace| (keyspace.name(), keyspace.strategy().clone()));
+    // Where a strategy is unknown here, so is the number of replicas; there is no table for them.
+    let keyspaces = schema.keyspaces().values().filter_map(|keyspace| {
+        let rules = strategies.rules(keyspace.strategy()).ok()?;
+        Some((keyspace.name(), rules.factor()))
+    });
     Conditions { is_up, table, keyspaces: keyspaces.collect() }
 }
 
@@ -90,7 +94,6 @@ fn refused(error: &dyn std::fmt::Display) -> Plan {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
     use std::rc::Rc;
 
     use cql_syntax::parse;
@@ -126,8 +129,8 @@ mod tests {
             let context = DdlContext {
                 current_keyspace: None,
                 new_id: TableId([7; 16]),
-                datacenters: &BTreeSet::from(["datacenter1".to_owned()]),
-                node_count: 2,
+                datacenters: &[("datacenter1".to_owned(), 2)].into(),
+                strategies: &Strategies::default(),
                 now_micros: 1,
             };
             let plan = plan_ddl(&schema, &parse(text).expect("a statement"), &context).expect("it can be done");
@@ -180,15 +183,19 @@ mod tests {
             is_forced: false,
         };
         let (registry, schema) = state(&[]);
-        let planned = |registry: &Registry| changes(plan_leaving((registry, &schema), &leave.to_bytes(), &|_| true));
+        let planned = |registry: &Registry| {
+            changes(plan_leaving((registry, &schema), &leave.to_bytes(), (&|_| true, &Strategies::default())))
+        };
         let both = registry.apply([NodeChange::SetState(LEAVES, NodeState::Normal)]);
         assert_eq!(planned(&both), Ok(vec![NodeChange::SetState(HostId([1; 16]), NodeState::Leaving)]));
         let last = planned(&registry).expect_err("the other one leaves");
         assert_eq!(last, "no other normal nodes in the ring; decommission would be pointless");
         let with_table = state(&[KEYSPACE, TABLE]).1;
-        let refused = changes(plan_leaving((&both, &with_table), &leave.to_bytes(), &|_| true));
+        let refused =
+            changes(plan_leaving((&both, &with_table), &leave.to_bytes(), (&|_| true, &Strategies::default())));
         assert!(refused.expect_err("there is a table").ends_with("(there is table ks.t)"));
-        let malformed = changes(plan_leaving((&both, &schema), &[9], &|_| true)).expect_err("it is no request");
+        let malformed = changes(plan_leaving((&both, &schema), &[9], (&|_| true, &Strategies::default())))
+            .expect_err("it is no request");
         assert!(malformed.contains('9'), "{malformed}");
     }
 }

@@ -66,7 +66,7 @@ impl<'a> SchemaStatement<'a> {
                 text: self.text.to_owned(),
             };
             let schema = engine.schema();
-            let planned = intention.plan(&schema, &engine.inner.coordinator.ring());
+            let planned = intention.plan(&schema, &engine.inner.coordinator.ring(), &engine.inner.strategies);
             if let Ok(plan) = &planned {
                 engine.guard_changes(&mut self.watch, &statement, &plan.changes)?;
                 let flushed = engine.flush_for_snapshot(&dropped_by(&schema, &plan.changes)).await;
@@ -80,7 +80,8 @@ impl<'a> SchemaStatement<'a> {
                 }
                 (Answered::Refused, _) => {
                     // The state is as late as the refusal now. Where it can be carried out after all, others have changed the schema since.
-                    let plan = intention.plan(&engine.schema(), &engine.inner.coordinator.ring())?;
+                    let ring = engine.inner.coordinator.ring();
+                    let plan = intention.plan(&engine.schema(), &ring, &engine.inner.strategies)?;
                     if plan.changes.is_empty() {
                         return Ok(DdlOutcome { event: None, warnings: plan.warnings });
                     }

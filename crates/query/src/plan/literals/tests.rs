@@ -1,7 +1,5 @@
 //! Text and bytes of values of nested types, both ways: print → parse → encode.
 
-use std::collections::BTreeSet;
-
 use cql_syntax::{Statement, parse};
 use cql_types::samples;
 use proptest::prelude::*;
@@ -16,8 +14,8 @@ pub(in crate::plan) fn table() -> schema::Table {
     let context = DdlContext {
         current_keyspace: None,
         new_id: TableId([1; 16]),
-        datacenters: &BTreeSet::from(["datacenter1".to_owned()]),
-        node_count: 1,
+        datacenters: &[("datacenter1".to_owned(), 1)].into(),
+        strategies: &topology::Strategies::default(),
         now_micros: 0,
     };
     let mut schema = Schema::empty();
