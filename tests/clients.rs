@@ -6,3 +6,5 @@ mod hostile;
 mod long;
 #[path = "drivers/rust/ring.rs"]
 mod ring;
+#[path = "drivers/rust/troubles.rs"]
+mod troubles;

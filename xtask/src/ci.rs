@@ -10,7 +10,7 @@ use crate::bench;
 use crate::peers::{cassandra, chromium};
 use crate::report::{Passed, Phase, Report};
 use crate::tests::{self, BUILD_TIME, Effort};
-use crate::tools::{self, CC, CXX, GO, JAVA, JDK, MAVEN, NODE, NPM, PYTHON, TASKSET, VALGRIND};
+use crate::tools::{self, CC, CXX, GO, IP, JAVA, JDK, MAVEN, NODE, NPM, PYTHON, TASKSET, TC, VALGRIND};
 use crate::workspace::Profile;
 use crate::{built, drivers, fuzz, oracle, planted, process, tidy, workspace};
 
@@ -44,7 +44,7 @@ const LANES: [&[Description]; 3] = [
 pub fn run(effort: Effort, arguments: &[String]) -> Result<(), String> {
     let only = selected(arguments)?;
     let is_wanted = |(name, _, _): &Description| only.is_empty() || only.iter().any(|wanted| wanted == name);
-    tools::require(&[CC, CXX, PYTHON, JAVA, JDK, MAVEN, GO, NODE, NPM, TASKSET, VALGRIND])?;
+    tools::require(&[CC, CXX, PYTHON, JAVA, JDK, MAVEN, GO, NODE, NPM, TASKSET, IP, TC, VALGRIND])?;
     tools::require_nightly()?;
     tools::require_disk(&workspace::target(), DISK_NEEDED)?;
     workspace::build_once();

@@ -3,10 +3,12 @@
 //! Each suite starts its runtime once and goes through its configurations, of which a change runs a third: [`sample`] says which. Most of its time it waits, for the
 //! server's syncs or for a driver that gathers events, so that two lanes of suites fill two cores. That is sound since each has its own
 //! servers on ports of its own, the servers count a stall in the time of the processor, not of the clock, and a suite in which one was
-//! counted is run again. Beside them a third lane has every driver on a [`ring`] of three nodes, which waits more still.
+//! counted is run again. Beside them a third lane has every driver on a [`ring`] of three nodes, which waits more still, and then all at once on one whose nodes get into
+//! [`troubles`].
 
 mod ring;
 pub mod sample;
+mod troubles;
 
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -47,6 +49,7 @@ impl Suite {
 
 /// Fetches and compiles what the suites need.
 pub fn prepare() -> Result<(), String> {
+    troubles::require()?;
     Environment::Cassandra.programs()?;
     Environment::Scylla.programs()?;
     go::prepare()?;
@@ -62,7 +65,7 @@ pub fn phase(budget: Duration, effort: Effort) -> Result<Passed, String> {
     let deadline = Instant::now() + budget;
     let name = process::lane();
     let lanes = std::thread::scope(|scope| {
-        let ring = scope.spawn(|| in_lane(name, || ring::lane(deadline, effort)));
+        let ring = scope.spawn(|| in_lane(name, || ring::lane(deadline, effort).and(troubles::lane(deadline, effort))));
         let lanes = LANES.map(|suites| scope.spawn(move || in_lane(name, || lane(suites, sample, deadline, effort))));
         lanes
             .into_iter()
@@ -78,6 +81,12 @@ pub fn phase(budget: Duration, effort: Effort) -> Result<Passed, String> {
 pub fn ring_alone(budget: Duration, effort: Effort) -> Result<Passed, String> {
     prepare()?;
     Ok(ring::lane(Instant::now() + budget, effort))
+}
+
+/// Runs only the suites of a ring whose nodes get into troubles.
+pub fn troubles_alone(budget: Duration, effort: Effort) -> Result<Passed, String> {
+    prepare()?;
+    Ok(troubles::lane(Instant::now() + budget, effort))
 }
 
 /// One suite after the other. One that cannot start has failed, and does not keep the others from running.

@@ -40,6 +40,7 @@ cargo xtask <task>
   unit               run the unit tests
   drivers            test drivers of five languages, and cqlsh, against the release binary
   ring               test only the drivers on a ring of three nodes, some of which are killed and started again
+  troubles           test only the drivers on a ring of which one node after the other is killed, cut off in one direction, and stopped
   hostile            send malformed and hostile bytes to the CQL port
   operators          test the admin API, metrics, nodetool, the console and ccm
   ccm                test only an unmodified ccm from PyPI with the install directory contrib/ccm
@@ -97,6 +98,7 @@ fn main() -> ExitCode {
         Some("tidy") => tidy::run(),
         Some("drivers") => tests::run_alone(drivers::phase, rest),
         Some("ring") => tests::run_alone(drivers::ring_alone, rest),
+        Some("troubles") => tests::run_alone(drivers::troubles_alone, rest),
         Some("hostile") => tests::run_alone(tests::hostile, rest),
         Some("ccm") => tests::run_alone(drivers::ccm, rest),
         Some("console") => tests::run_alone(tests::console, rest),

@@ -17,6 +17,16 @@ pub const CXX: Tool = Tool { program: "c++", package: "g++" };
 pub const PYTHON: Tool = Tool { program: "python3", package: "python3 python3-venv" };
 /// Pins a process to a core.
 pub const TASKSET: Tool = Tool { program: "taskset", package: "util-linux" };
+/// Runs a program in a network namespace of its own.
+pub const UNSHARE: Tool = Tool { program: "unshare", package: "util-linux" };
+/// Runs a program in another's namespace.
+pub const NSENTER: Tool = Tool { program: "nsenter", package: "util-linux" };
+/// Ends a program with its parent.
+pub const SETPRIV: Tool = Tool { program: "setpriv", package: "util-linux" };
+/// Connects namespaces.
+pub const IP: Tool = Tool { program: "ip", package: "iproute2" };
+/// Drops packets.
+pub const TC: Tool = Tool { program: "tc", package: "iproute2" };
 /// Makes the file systems that lose their power.
 pub const MKFS: Tool = Tool { program: "mkfs.ext4", package: "e2fsprogs" };
 /// Mounts them.

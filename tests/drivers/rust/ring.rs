@@ -21,7 +21,7 @@ const TOKENS: usize = 16;
 /// No wait for a condition takes as long on any machine.
 const HUNG_AFTER: Duration = Duration::from_secs(60);
 
-fn addresses() -> Vec<SocketAddr> {
+pub fn addresses() -> Vec<SocketAddr> {
     let named = std::env::var("HELENUS_RING").unwrap_or_default();
     let addresses: Vec<SocketAddr> = named.split(',').filter_map(|address| address.parse().ok()).collect();
     assert_eq!(addresses.len(), 3, "HELENUS_RING names no three nodes: `cargo xtask drivers` starts them");

@@ -19,9 +19,9 @@ use crate::tests::{BUILD_TIME, Effort, black_box, environment};
 use crate::workspace;
 
 /// Names the nodes' addresses to the suites.
-const RING: &str = "HELENUS_RING";
-/// Names the socket that takes commands for the ring.
-const RING_COMMANDS: &str = "HELENUS_RING_COMMANDS";
+pub const RING: &str = "HELENUS_RING";
+/// Names the socket that takes commands for the ring, or on which a ring in troubles awaits the suites.
+pub const RING_COMMANDS: &str = "HELENUS_RING_COMMANDS";
 
 /// A driver's suite.
 struct Suite {
@@ -101,7 +101,8 @@ fn on_ring(suite: &Suite, ring: &Ring, deadline: Instant, effort: Effort) -> Res
     Ok(passed)
 }
 
-fn failure(message: String) -> Passed {
+/// A failure that no runner counted.
+pub fn failure(message: String) -> Passed {
     say(&message);
     Passed { counts: Counts { passed: 0, failed: 1 }, said: vec![message], ..Passed::default() }
 }

@@ -34,6 +34,13 @@ pub fn ring_suite() -> Command {
     command
 }
 
+/// The command that runs the suite of the ring in troubles.
+pub fn troubles_suite() -> Command {
+    let mut command = Command::new(program());
+    command.args(["-test.v", "-test.timeout=0", "-test.run=^TestTroubles$"]).current_dir(sources());
+    command
+}
+
 fn program() -> PathBuf {
     workspace::target().join("drivers/go/suite")
 }

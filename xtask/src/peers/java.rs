@@ -34,6 +34,13 @@ pub fn ring_suite() -> Command {
     command
 }
 
+/// The command that runs the suite of the ring in troubles.
+pub fn troubles_suite() -> Command {
+    let mut command = compiled_tests();
+    command.arg("-Dtest=TroublesSuite");
+    command
+}
+
 fn compiled_tests() -> Command {
     let mut command = maven();
     command.args(["--offline", "surefire:test"]);

@@ -37,6 +37,11 @@ pub fn ring_suite() -> Command {
     tests_of("ring.test.js")
 }
 
+/// The command that runs the suite of the ring in troubles.
+pub fn troubles_suite() -> Command {
+    tests_of("troubles.test.js")
+}
+
 fn tests_of(file: &str) -> Command {
     let mut command = Command::new("node");
     command.args(["--test", "--test-reporter=spec", file]);

@@ -55,6 +55,9 @@ impl Inner {
                 stdx::sometimes!("node convicted");
                 tracing::warn!(host = %host_id, reason = "it does not answer heartbeats", ?limit, "node is down");
             }
+            if self.announced.borrow_mut().silenced(host_id) {
+                self.has_events.notify();
+            }
             self.went_down(host_id);
             self.control.convict(host_id);
         }

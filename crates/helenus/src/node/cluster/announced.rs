@@ -27,6 +27,8 @@ struct Present {
     address: SocketAddr,
     /// The number of the start that said it is ready for clients, last.
     ready: Option<u64>,
+    /// True if it was convicted by its silence and has said nothing since: it may be this node that is cut off.
+    is_silent: bool,
 }
 
 impl Present {
@@ -50,22 +52,47 @@ impl Announced {
         self.changed.extend(gone);
         self.nodes.retain(|id, _| registry.node(*id).is_some());
         for (id, node) in registry.nodes().filter(|(id, _)| *id != own) {
-            let ready = self.nodes.get(&id).and_then(|before| before.ready);
-            let present = Present { boot: node.start.boot.number, address: node.start.native.into(), ready };
+            let before = self.nodes.get(&id);
+            let (ready, is_silent) = before.map_or((None, false), |before| (before.ready, before.is_silent));
+            let present = Present { boot: node.start.boot.number, address: node.start.native.into(), ready, is_silent };
             if self.nodes.insert(id, present) != Some(present) {
                 self.changed.insert(id);
             }
         }
+        self.reconsider_silent();
     }
 
     /// Takes note of which start of a node is ready for clients, or that none is. True if that is news.
     pub(super) fn hear(&mut self, id: HostId, ready: Option<u64>) -> bool {
         let Some(present) = self.nodes.get_mut(&id) else { return false };
+        present.is_silent &= ready.is_none();
         let is_news = std::mem::replace(&mut present.ready, ready) != ready;
         if is_news {
             self.changed.insert(id);
+            self.reconsider_silent();
         }
         is_news
+    }
+
+    /// The nodes that are heard decide on the events of those that are silent.
+    fn reconsider_silent(&mut self) {
+        self.changed.extend(self.nodes.iter().filter(|(_, node)| node.is_silent).map(|(id, _)| *id));
+    }
+
+    /// Takes note that a node was convicted by its silence. True if that is news.
+    pub(super) fn silenced(&mut self, id: HostId) -> bool {
+        if let Some(present) = self.nodes.get_mut(&id) {
+            present.is_silent = true;
+        }
+        self.hear(id, None)
+    }
+
+    /// True if this node hears too few others to know which of them are down: with itself no majority, of three or more. It is cut off itself, or they are
+    /// too many to serve a quorum.
+    fn is_cut_off(&self) -> bool {
+        let heard = 1 + self.nodes.values().filter(|node| node.is_usable()).count();
+        let all = 1 + self.nodes.len();
+        all > 2 && heard <= all / 2
     }
 
     /// True if clients can use the node, as far as this one knows.
@@ -109,11 +136,12 @@ impl Announced {
     /// The next event of a node whose earlier address, if it had another one, is removed.
     fn next_of(&mut self, id: HostId) -> Option<NodeEvent> {
         let node = *self.nodes.get(&id)?;
+        let is_in_doubt = node.is_silent && self.is_cut_off();
         let Some(notified) = self.notified.get_mut(&id) else {
             self.notified.insert(id, Notified { address: node.address, is_up: false });
             return Some(NodeEvent::New(node.address));
         };
-        if notified.is_up == node.is_usable() {
+        if notified.is_up == node.is_usable() || (notified.is_up && is_in_doubt) {
             return None;
         }
         notified.is_up = node.is_usable();

@@ -21,9 +21,11 @@ enum Step {
     Ready(u8, u64),
     /// It is down, or not ready.
     NotReady(u8),
+    /// It was convicted by its silence.
+    Silent(u8),
     Begin,
 }
-use Step::{Begin, Leaves, NotReady, Ready, Registers};
+use Step::{Begin, Leaves, NotReady, Ready, Registers, Silent};
 
 struct Cluster {
     registry: Registry,
@@ -38,6 +40,7 @@ impl Cluster {
             Leaves(node) => self.follow(NodeChange::Remove(id(node))),
             Ready(node, boot) => _ = self.announced.hear(id(node), Some(boot)),
             NotReady(node) => _ = self.announced.hear(id(node), None),
+            Silent(node) => _ = self.announced.silenced(id(node)),
             Begin => self.announced.begin(),
         }
     }
@@ -179,4 +182,51 @@ fn changes_that_undo_each_other_meanwhile_give_no_event() {
     // Another node takes the place of one that left: the removal goes first, whatever the order of the host ids.
     assert_eq!(events(&[Leaves(2), Registers(3, 1, 1)]), [Removed(address(1)), new_1]);
     assert_eq!(events(&[Leaves(3), Registers(0, 1, 1)]), [Removed(address(1)), new_1]);
+}
+
+/// A node that hears no majority may be cut off itself: drivers that believe its events would use no node that is well.
+#[test]
+fn a_node_that_hears_no_majority_tells_of_no_silent_one() {
+    let ups = [1, 2].map(|at| Up(address(at)));
+    let downs = [1, 2].map(|at| Down(address(at)));
+    let news = [1, 2].map(|at| New(address(at)));
+    let begin: [(Step, &[NodeEvent]); 5] = [
+        (Begin, &[]),
+        (Registers(1, 1, 1), &news[..1]),
+        (Registers(2, 1, 2), &news[1..]),
+        (Ready(1, 1), &ups[..1]),
+        (Ready(2, 1), &ups[1..]),
+    ];
+    let then = |steps: &[(Step, &[NodeEvent])]| check(&[&begin[..], steps].concat());
+    // Heard again, the first is up, and then the second is down beyond doubt.
+    then(&[(Silent(1), &downs[..1]), (Silent(2), &[]), (NotReady(2), &[]), (Ready(1, 1), &[ups[0], downs[1]])]);
+    then(&[(Silent(1), &downs[..1]), (Silent(2), &[]), (Ready(2, 1), &[]), (Ready(1, 1), &ups[..1])]);
+    // The end of a connection, or the node's own word, leaves no doubt.
+    then(&[(NotReady(1), &downs[..1]), (NotReady(2), &downs[1..])]);
+    then(&[(Silent(1), &downs[..1]), (NotReady(2), &downs[1..]), (Ready(2, 1), &ups[1..])]);
+    // A start that is registered later is not heard either; one that leaves is removed all the same.
+    then(&[(Silent(1), &downs[..1]), (Silent(2), &[]), (Registers(2, 2, 2), &[]), (Ready(2, 2), &[])]);
+    then(&[(Silent(1), &downs[..1]), (Silent(2), &[]), (Leaves(2), &[Removed(address(2))])]);
+}
+
+/// Both in one round: neither is known to be down.
+#[test]
+fn nodes_that_fall_silent_at_once_give_no_event() {
+    let mut cluster = Cluster { registry: Registry::default(), announced: Announced::default() };
+    let mut events = |steps: &[Step]| {
+        steps.iter().for_each(|step| cluster.take(*step));
+        cluster.events()
+    };
+    let begin = [Registers(1, 1, 1), Registers(2, 1, 2), Ready(1, 1), Ready(2, 1), Begin];
+    assert_eq!(events(&begin), []);
+    assert_eq!(events(&[Silent(1), Silent(2)]), []);
+    assert_eq!(events(&[Ready(2, 1)]), [Down(address(1))]);
+    assert_eq!(events(&[Ready(1, 1)]), [Up(address(1))]);
+}
+
+/// Of two nodes there is no majority to ask: the other one is down.
+#[test]
+fn of_two_nodes_the_silent_one_is_down() {
+    let [new, up, down] = [New, Up, Down].map(|event| event(address(1)));
+    check(&[(Begin, &[]), (Registers(1, 1, 1), &[new]), (Ready(1, 1), &[up]), (Silent(1), &[down])]);
 }
