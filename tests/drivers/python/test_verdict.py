@@ -25,7 +25,7 @@ def test_rounds_are_summed_and_the_longest_gap_is_kept():
     figures = [line for line in Seen.table([seen]) if line.startswith("figure: ")]
     # A gap over its aim is marked, and is no complaint.
     assert [line.endswith(" MISSED") for line in figures] == [trouble == "kill" for trouble in TROUBLES]
-    assert seen.complaints() == ["Driver: kill: 2 of 200 idempotent requests failed"]
+    assert seen.complaints() == [f"Driver: kill: 2 of {2 * REQUESTS_MIN} idempotent requests failed"]
 
 
 def test_what_is_wrong_is_complained_of():
