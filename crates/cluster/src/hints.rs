@@ -4,11 +4,13 @@
 //! asks [`Hints`] to keep its parts; nothing here fails a write.
 
 mod delivery;
+mod ending;
 mod figures;
 mod flight;
 mod keep;
 mod options;
 mod pace;
+mod promise;
 mod reader;
 mod record;
 mod store;
@@ -16,10 +18,11 @@ mod target;
 mod writer;
 
 pub(crate) use delivery::Delivery;
+pub(crate) use ending::Ending;
 pub use figures::{HintFigures, PendingHints};
 pub use keep::Hints;
-pub(crate) use keep::Promise;
 pub use options::HintOptions;
+pub(crate) use promise::{OnDisk, Promise};
 pub(crate) use record::Start;
 
 #[cfg(test)]

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! target is up, or left the ring ─► its oldest file, sealed ─► each hint: void · sent · through the coordinator ─► all done ─► removed
-//!                                                                  └ not taken ─► position kept, the target rests
+//!                                                                  ├ refused for now ─► put back into a later file
+//!                                                                  └ target is silent ─► position kept, the target rests
 //! ```
 
 use std::cell::RefCell;
@@ -17,7 +18,7 @@ use schema::TableId;
 use topology::{Epoch, HostId, NodeIndex, Token};
 
 use super::figures::add;
-use super::flight::{Flight, Sent};
+use super::flight::{Flight, RefusedHint, Sent};
 use super::keep::Hints;
 use super::pace::Throttle;
 use super::reader::{Hint, HintReader};
@@ -28,8 +29,11 @@ use crate::plan::{Nodes, Placement, Replication};
 use crate::replica::{ReplicaError, ReplicaShard, ask_to_write_in_bulk};
 use crate::write::{PlannedMutation, Writes};
 
-/// Time that a target has for one hint.
+/// Time that a target has for one hint, and the bytes a second beyond that which a way to it has at least.
 const ANSWER_TIME: Duration = Duration::from_secs(10);
+const BYTES_A_SECOND: usize = 256 << 10;
+/// Age of a file from which hints that are refused are put back though nothing else waits for the target: else the file would end its window.
+const RENEW_AFTER: Duration = Duration::from_secs(600);
 /// Time between two looks at who is up, and the first rest of a target.
 const LOOK: Duration = Duration::from_secs(1);
 /// The longest rest of a target.
@@ -55,6 +59,16 @@ pub(crate) struct Delivery {
 enum TargetState {
     Delivering,
     Resting { until: Instant, rest: Duration },
+}
+
+/// The end of a pass over a file.
+struct Pass {
+    /// Nothing of the file is needed any more.
+    is_done: bool,
+    /// Hints that are done.
+    done: u64,
+    /// Some are in a later file now.
+    has_put_back: bool,
 }
 
 /// The way of one hint's mutations, planned now.
@@ -113,16 +127,22 @@ impl Delivery {
         !self.hints.is_paused() && (is_gone || self.placement.is_up(host))
     }
 
-    /// Delivers a target's files until none is left, or one is not taken.
+    /// Delivers a target's files until none is left, or the target does not take them. What it refuses of one file waits in a later one for the next run.
     async fn deliver_to(self: Rc<Self>, host: HostId, rest: Duration) {
         let (hints, mut throttle) = (&self.hints, Throttle::new(self.hints.runtime.now()));
-        let mut delivered = 0;
+        let (mut delivered, mut newest) = (0, None);
         while let Some(file) = hints.store.next_file(host).await {
-            let (is_done, more) = Rc::clone(&self).deliver_file(host, &file, &mut throttle).await;
-            delivered += more;
-            if is_done || hints.planted().is(Bug::HintRemovedUndelivered) {
-                hints.store.remove(host, &file).await;
-                continue;
+            let newest_before = hints.store.newest_ms();
+            if newest.is_none_or(|newest| file.created_ms <= newest) {
+                let pass = Rc::clone(&self).deliver_file(host, &file, &mut throttle).await;
+                delivered += pass.done;
+                if pass.has_put_back {
+                    newest.get_or_insert(newest_before);
+                }
+                if pass.is_done || hints.planted().is(Bug::HintRemovedUndelivered) {
+                    hints.store.remove(host, &file).await;
+                    continue;
+                }
             }
             let rest = if delivered > 0 { LOOK } else { (rest * 2).min(REST_MAX) };
             let until = hints.runtime.now() + rest;
@@ -133,8 +153,8 @@ impl Delivery {
         self.targets.borrow_mut().remove(&host);
     }
 
-    /// Delivers what is left of a file. True: all of it. Gives how many hints are done.
-    async fn deliver_file(self: Rc<Self>, host: HostId, file: &HintFile, throttle: &mut Throttle) -> (bool, u64) {
+    /// Delivers what is left of a file.
+    async fn deliver_file(self: Rc<Self>, host: HostId, file: &HintFile, throttle: &mut Throttle) -> Pass {
         let store = &self.hints.store;
         let position = store.position(file).await;
         let flight = Rc::new(Flight::new(position));
@@ -153,17 +173,52 @@ impl Delivery {
             Err(error) => Err(error),
         };
         flight.landed().await;
-        let is_done = match read {
-            Ok(is_end) => is_end && flight.is_done(),
-            Err(error) => {
-                store.failed(host, file, &error).await;
-                false
-            }
-        };
+        let is_at_end = *read.as_ref().unwrap_or(&false);
+        let has_put_back = self.put_back(host, file, &flight, is_at_end).await;
+        if let Err(error) = read {
+            store.failed(host, file, &error).await;
+        }
+        let is_done = is_at_end && flight.is_done();
         if !is_done && flight.position() > position {
             store.note_position(host, file, flight.position()).await;
         }
-        (is_done, flight.done())
+        Pass { is_done, done: flight.done(), has_put_back }
+    }
+
+    /// Puts the hints that the target refused into a later file, unless nothing else waits for the target: so they are in the way of no other. True: some
+    /// were.
+    async fn put_back(&self, host: HostId, file: &HintFile, flight: &Flight, is_at_end: bool) -> bool {
+        let store = &self.hints.store;
+        let has_others = flight.done() > 0 || !is_at_end || store.has_more(host, file);
+        let is_silent = flight.has_failed() && flight.done() == 0;
+        if is_silent || !(has_others || store.age(file) > RENEW_AFTER) {
+            return false;
+        }
+        let mut has_put_back = false;
+        for hint in flight.refused() {
+            // An operator may have removed them.
+            if !store.has(host, file) || !self.put_one_back(host, file, hint).await {
+                break;
+            }
+            flight.was_put_back(hint);
+            has_put_back = true;
+        }
+        has_put_back
+    }
+
+    /// Reads a hint again and appends it to the target's open file with its own start. False: it has no room there, or cannot be read.
+    async fn put_one_back(&self, host: HostId, file: &HintFile, hint: RefusedHint) -> bool {
+        let read = async {
+            let mut reader = HintReader::open(&self.hints.runtime, &file.path, hint.start).await?;
+            reader.next().await
+        };
+        match read.await {
+            Ok(Some(hint)) => {
+                let mutations: Vec<&[u8]> = hint.mutations.iter().map(Vec::as_slice).collect();
+                self.hints.store.put_back(host, &hint.start, &mutations).await
+            }
+            Ok(None) | Err(_) => false,
+        }
     }
 
     /// Sends a file's hints. True: none is left to be sent.
@@ -276,7 +331,7 @@ impl Delivery {
                         self.writes.catch_up(Some(host), epoch, ANSWER_TIME).await;
                     }
                     tracing::debug!(%host, %error, "hint not taken; retrying");
-                    return (Sent::Again, None);
+                    return (self.not_taken(host, &error), None);
                 }
             }
             time = Some(self.hints.runtime.now() - began);
@@ -285,7 +340,8 @@ impl Delivery {
             stdx::sometimes!("hint through the coordinator");
             if let Err(error) = self.writes.write_rerouted(ways.to_replicas).await {
                 tracing::debug!(%host, %error, "hint of a former replica not taken by the present ones; retrying");
-                return (Sent::Again, time);
+                // Others may be of other replicas.
+                return (Sent::Refused, time);
             }
             add(&counts.rerouted, 1);
         }
@@ -296,21 +352,38 @@ impl Delivery {
         (Sent::Done, time)
     }
 
+    /// The outcome of a hint with this error: where the target is there, others may be taken. What a change that was not known here made stale is planned
+    /// again together with all that follows.
+    fn not_taken(&self, host: HostId, error: &ReplicaError) -> Sent {
+        match error {
+            ReplicaError::Stale { .. } | ReplicaError::Lags { .. } => Sent::Again,
+            // Silent; the connection for requests says whether the node is.
+            ReplicaError::Gone { .. } if !self.placement.is_up(host) => Sent::Again,
+            _ => Sent::Refused,
+        }
+    }
+
     async fn send_to(&self, host: HostId, mutations: &[Vec<u8>], planned: Epoch) -> Result<(), ReplicaError> {
         let nodes = self.placement.nodes();
         let peer = index_of(&nodes, host).and_then(|index| nodes.peer(index));
         let Some(peer) = peer else { return Err(ReplicaError::Gone { shard: ReplicaShard::here() }) };
         let mutations: Vec<&[u8]> = mutations.iter().map(Vec::as_slice).collect();
+        let time = answer_time(mutations.iter().map(|mutation| mutation.len()).sum());
         let asking = async {
             // A frame names no epoch that this node has not applied.
             match self.writes.fence().catch_up(None, planned).await {
-                true => ask_to_write_in_bulk(peer, &mutations, (ANSWER_TIME, planned)).await,
+                true => ask_to_write_in_bulk(peer, &mutations, (time, planned)).await,
                 false => Err(ReplicaError::Lags { shard: ReplicaShard::here(), epoch: planned }),
             }
         };
         let silent = || ReplicaError::Gone { shard: ReplicaShard::of_node(peer.address()) };
-        self.hints.runtime.timeout(ANSWER_TIME, asking).await.unwrap_or_else(|_| Err(silent()))
+        self.hints.runtime.timeout(time, asking).await.unwrap_or_else(|_| Err(silent()))
     }
+}
+
+/// Time that a target has for so many bytes.
+fn answer_time(bytes: usize) -> Duration {
+    ANSWER_TIME + Duration::from_secs((bytes / BYTES_A_SECOND) as u64)
 }
 
 /// A refusal that would come again.

@@ -13,8 +13,24 @@ use super::pace::Window;
 pub(super) enum Sent {
     /// It need not be sent again: taken, or refused for good.
     Done,
-    /// It is to be sent again, later.
+    /// The target answers, and does not take this one now. It stops no others.
+    Refused,
+    /// It is to be sent again, later, as is all that follows.
     Again,
+}
+
+/// Refused hints of one pass over a file, and their bytes, after which no further ones are sent.
+const REFUSED_MAX: usize = 64;
+const REFUSED_BYTES_MAX: usize = 4 << 20;
+/// Hints from the first that is not done on, after which no further ones are sent.
+const SPAN_MAX: usize = 64 << 10;
+
+/// A hint that was sent and not taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct RefusedHint {
+    number: u64,
+    /// Where its record begins.
+    pub(super) start: u64,
 }
 
 /// The flight of one file.
@@ -31,7 +47,9 @@ pub(super) struct Flight {
     changed: Notify,
     /// Hints that are done.
     done: Cell<u64>,
-    /// Some hint is to be sent again: no further one is sent.
+    refused: RefCell<Vec<RefusedHint>>,
+    refused_bytes: Cell<usize>,
+    /// Some hint is to be sent again with all that follow: no further one is sent.
     has_failed: Cell<bool>,
 }
 
@@ -47,13 +65,15 @@ impl Flight {
             window: RefCell::new(Window::new()),
             changed: Notify::new(),
             done: Cell::new(0),
+            refused: RefCell::default(),
+            refused_bytes: Cell::new(0),
             has_failed: Cell::new(false),
         }
     }
 
     /// Waits until one more message may be in flight. False: none may any more.
     pub(super) async fn room(&self, bytes: usize) -> bool {
-        while !self.has_failed.get() {
+        while !self.has_failed.get() && !self.is_full() {
             if self.window.borrow().has_room(self.in_flight.get(), self.bytes_in_flight.get(), bytes) {
                 return true;
             }
@@ -81,20 +101,57 @@ impl Flight {
         }
         match sent {
             Sent::Again => self.has_failed.set(true),
+            Sent::Refused => {
+                self.window.borrow_mut().refused();
+                let start = self.hints.borrow()[self.at(number)].0 - bytes as u64;
+                self.refused.borrow_mut().push(RefusedHint { number, start });
+                self.refused_bytes.set(self.refused_bytes.get() + bytes);
+            }
             Sent::Done => {
                 self.done.set(self.done.get() + 1);
-                let mut hints = self.hints.borrow_mut();
-                let at = usize::try_from(number - self.first.get()).expect("few are in flight");
-                assert!(!std::mem::replace(&mut hints[at].1, true), "a hint ends once");
-                while let Some(&(end, true)) = hints.front() {
-                    hints.pop_front();
-                    self.first.set(self.first.get() + 1);
-                    assert!(self.position.get() < end, "the position only grows");
-                    self.position.set(end);
-                }
+                self.pass(number);
             }
         }
         self.changed.notify();
+    }
+
+    /// True if too many are refused.
+    fn is_full(&self) -> bool {
+        let is_long = self.hints.borrow().len() >= SPAN_MAX && !self.refused.borrow().is_empty();
+        is_long || self.refused.borrow().len() >= REFUSED_MAX || self.refused_bytes.get() >= REFUSED_BYTES_MAX
+    }
+
+    /// True if the target does not take anything now.
+    pub(super) fn has_failed(&self) -> bool {
+        self.has_failed.get()
+    }
+
+    /// The refused hints. Each of them is to be put back, or stays in the way of the position.
+    pub(super) fn refused(&self) -> Vec<RefusedHint> {
+        self.refused.borrow().clone()
+    }
+
+    /// A refused hint is in a later file, and on the disk there.
+    pub(super) fn was_put_back(&self, hint: RefusedHint) {
+        self.refused.borrow_mut().retain(|other| *other != hint);
+        self.pass(hint.number);
+    }
+
+    fn at(&self, number: u64) -> usize {
+        usize::try_from(number - self.first.get()).expect("few are in flight")
+    }
+
+    /// The file need not have this hint any more.
+    fn pass(&self, number: u64) {
+        let at = self.at(number);
+        let mut hints = self.hints.borrow_mut();
+        assert!(!std::mem::replace(&mut hints[at].1, true), "a hint ends once");
+        while let Some(&(end, true)) = hints.front() {
+            hints.pop_front();
+            self.first.set(self.first.get() + 1);
+            assert!(self.position.get() < end, "the position only grows");
+            self.position.set(end);
+        }
     }
 
     /// Waits until nothing is in flight.
@@ -114,9 +171,9 @@ impl Flight {
         self.done.get()
     }
 
-    /// True if all that was taken is done.
+    /// True if all that was begun is done.
     pub(super) fn is_done(&self) -> bool {
-        self.hints.borrow().is_empty() && !self.has_failed.get()
+        self.hints.borrow().is_empty()
     }
 
     /// No further hint is sent.
@@ -128,6 +185,8 @@ impl Flight {
 
 #[cfg(test)]
 mod tests {
+    use std::future::Future;
+
     use super::*;
 
     #[test]
@@ -149,7 +208,36 @@ mod tests {
         let number = flight.begin(90, 1);
         flight.end(number, 1, Sent::Done, Some(Duration::from_millis(1)));
         assert!(flight.is_done() && flight.position() == 90);
-        flight.stop();
-        assert!(!flight.is_done());
+    }
+
+    #[test]
+    fn a_refused_hint_keeps_the_position_back_until_it_is_put_back() {
+        let flight = Flight::new(40);
+        let numbers = [100, 200, 300].map(|end| flight.begin(end, 60));
+        flight.end(numbers[0], 60, Sent::Done, None);
+        flight.end(numbers[1], 60, Sent::Refused, None);
+        flight.end(numbers[2], 60, Sent::Done, None);
+        assert_eq!((flight.position(), flight.done(), flight.is_done()), (100, 2, false));
+        let [refused] = flight.refused()[..] else { panic!("one was refused") };
+        assert_eq!(refused.start, 140);
+        flight.was_put_back(refused);
+        assert_eq!((flight.position(), flight.done(), flight.is_done()), (300, 2, true));
+        assert!(flight.refused().is_empty());
+    }
+
+    #[test]
+    fn a_target_that_takes_nothing_is_sent_no_more() {
+        let flight = Flight::new(40);
+        let has_room = |flight: &Flight| {
+            let mut room = std::pin::pin!(flight.room(1));
+            let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+            room.as_mut().poll(&mut context)
+        };
+        for end in 0..REFUSED_MAX as u64 {
+            assert_eq!(has_room(&flight), std::task::Poll::Ready(true));
+            let number = flight.begin(50 + end, 1);
+            flight.end(number, 1, Sent::Refused, None);
+        }
+        assert_eq!(has_room(&flight), std::task::Poll::Ready(false));
     }
 }

@@ -5,15 +5,18 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::time::Duration;
 
-use planted::{Bug, Planted};
+use planted::Planted;
 use runtime::Runtime;
+use runtime::sync::Notify;
 use storage::Shard;
 use topology::{HostId, Node};
 
+use super::ending::Ending;
 use super::figures::{Counts, HintFigures, PendingHints, add};
 use super::options::HintOptions;
+use super::promise::Promise;
 use super::record::Start;
-use super::store::{HintStore, NotKept, Ticket};
+use super::store::{HintStore, NotKept};
 
 /// Settings that operators change, until the next start.
 #[derive(Debug)]
@@ -31,6 +34,7 @@ pub struct Hints {
     pub(super) storage: Shard,
     pub(super) store: HintStore,
     pub(super) counts: Counts,
+    pub(crate) ending: Ending,
     switches: Switches,
     /// A hint was dropped since this was last said.
     has_dropped: Cell<bool>,
@@ -56,6 +60,7 @@ impl Hints {
             storage: storage.clone(),
             store,
             counts: Counts::default(),
+            ending: Ending::default(),
             switches: Switches {
                 is_enabled: Cell::new(options.is_enabled),
                 is_paused: Cell::new(false),
@@ -75,53 +80,39 @@ impl Hints {
         position.map(|position| Start { created, epoch, position }).ok()
     }
 
-    /// Keeps what a node missed. `None`: it is not kept. With `waits` there is a ticket, which tells when it is on the disk.
+    /// Keeps what a node missed. `None`: it is not kept, or nothing `waits` for it to be on the disk.
     pub(crate) fn keep(
         &self,
         node: &Node,
         start: Option<&Start>,
         mutations: &[&[u8]],
-        waits: bool,
-    ) -> Option<Option<Ticket>> {
+        waits: Option<&Notify>,
+    ) -> Option<Rc<Promise>> {
         if !self.is_wanted(node) {
             return None;
         }
-        let Some(start) = start.filter(|_| !self.is_past_window(node.host_id)) else {
-            self.dropped(node.host_id, None);
-            return None;
+        let kept = match start {
+            None => Err(NotKept::NoStart),
+            Some(_) if self.is_past_window(node.host_id) => Err(NotKept::PastWindow),
+            Some(start) => self.store.keep(node.host_id, start, mutations, waits),
         };
-        match self.store.keep(node.host_id, start, mutations, waits) {
-            Ok(ticket) => {
+        match kept {
+            Ok(promise) => {
                 stdx::sometimes!("hint kept");
                 add(&self.counts.created, 1);
                 self.has_dropped.set(false);
-                Some(ticket)
+                promise
             }
             Err(reason) => {
-                self.dropped(node.host_id, Some(reason));
+                self.dropped(node.host_id, reason);
                 None
             }
         }
     }
 
-    /// Waits until a write at ANY has what it needs: of each mutation one hint on the disk.
-    pub(crate) async fn all_synced(&self, of_each: Vec<Vec<Rc<Promise>>>) -> bool {
-        if self.planted.is(Bug::AnyBeforeHintSynced) {
-            return of_each.iter().all(|promises| !promises.is_empty());
-        }
-        for promises in of_each {
-            let mut is_kept = false;
-            for promise in promises {
-                is_kept |= promise.synced().await;
-                if is_kept {
-                    break;
-                }
-            }
-            if !is_kept {
-                return false;
-            }
-        }
-        true
+    /// Has hints on the disk as soon as can be: a write at ANY waits for nothing else.
+    pub(crate) fn hurry(&self) {
+        self.store.hurry();
     }
 
     fn is_wanted(&self, node: &Node) -> bool {
@@ -136,17 +127,16 @@ impl Hints {
     }
 
     /// Counts a hint that is not kept, and says so once in a row.
-    fn dropped(&self, host: HostId, reason: Option<NotKept>) {
+    fn dropped(&self, host: HostId, reason: NotKept) {
         stdx::sometimes!("hint dropped");
         add(&self.counts.dropped, 1);
         if !self.has_dropped.replace(true) {
-            let reason = reason.map_or_else(|| "past max_hint_window".to_owned(), |reason| reason.to_string());
             tracing::warn!(%host, %reason, "dropped hints; the node misses writes until they are repaired");
         }
     }
 
     /// The bug that was planted on purpose, in builds for that.
-    pub(super) fn planted(&self) -> Planted {
+    pub(crate) fn planted(&self) -> Planted {
         self.planted
     }
 
@@ -209,9 +199,15 @@ impl Hints {
         self.store.remove_all(host);
     }
 
-    /// Writes and syncs what is buffered; nothing is kept any more.
-    pub async fn end(&self) {
-        self.store.end().await;
+    /// The node ends: what other nodes have not answered by now is hinted at once, and not when its time is over.
+    pub async fn take_open_parts(&self) {
+        self.ending.begin().await;
+    }
+
+    /// Writes and syncs what is buffered; nothing is kept any more. False: that took longer than `patience`, and the last hints are lost if the process ends.
+    pub async fn end(&self, patience: Duration) -> bool {
+        self.take_open_parts().await;
+        self.runtime.timeout(patience, self.store.end()).await.is_ok()
     }
 
     /// Counters since the start.
@@ -232,27 +228,5 @@ impl Hints {
     /// Hints that wait, by node.
     pub fn pending(&self) -> Vec<PendingHints> {
         self.store.pending()
-    }
-}
-
-/// A hint of several mutations, each of which may need it on the disk.
-#[derive(Debug)]
-pub(crate) struct Promise {
-    ticket: RefCell<Option<Ticket>>,
-    outcome: Cell<bool>,
-}
-
-impl Promise {
-    /// The promise of a ticket.
-    pub(crate) fn new(ticket: Ticket) -> Rc<Promise> {
-        Rc::new(Promise { ticket: RefCell::new(Some(ticket)), outcome: Cell::new(false) })
-    }
-
-    async fn synced(&self) -> bool {
-        let ticket = self.ticket.take();
-        if let Some(ticket) = ticket {
-            self.outcome.set(ticket.synced().await);
-        }
-        self.outcome.get()
     }
 }

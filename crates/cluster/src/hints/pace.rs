@@ -35,8 +35,16 @@ impl Window {
         // The quickest one is forgotten slowly: the way may have become longer.
         self.quickest = self.quickest.saturating_add(self.quickest / 256).min(time);
         let is_slow = time > SLOW_MIN && time > self.quickest * SLOW_TIMES;
-        let next = if is_slow { self.limit / 2.0 } else { self.limit + 1.0 / self.limit };
-        self.limit = next.clamp(1.0, WINDOW_MAX);
+        self.set(if is_slow { self.limit / 2.0 } else { self.limit + 1.0 / self.limit });
+    }
+
+    /// The target does not take a message now: it may have too much to do.
+    pub(super) fn refused(&mut self) {
+        self.set(self.limit / 2.0);
+    }
+
+    fn set(&mut self, limit: f64) {
+        self.limit = limit.clamp(1.0, WINDOW_MAX);
         assert!(self.limit >= 1.0 && self.limit <= WINDOW_MAX, "one may always be sent, and never too many");
     }
 }
@@ -78,6 +86,8 @@ mod tests {
         assert!(window.has_room(63, 0, 1) && !window.has_room(64, 0, 1));
         window.answered(Duration::from_millis(30));
         assert!(window.has_room(31, 0, 1) && !window.has_room(32, 0, 1));
+        window.refused();
+        assert!(window.has_room(15, 0, 1) && !window.has_room(16, 0, 1));
         (0..50).for_each(|_| window.answered(Duration::from_secs(1)));
         assert!(window.has_room(0, 0, 1) && !window.has_room(1, 1, 1), "one at a time is always allowed");
     }

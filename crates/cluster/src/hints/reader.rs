@@ -1,14 +1,15 @@
 //! Reads the hints of a file one after the other, some of its bytes at a time.
 //!
 //! A damaged file gives what can be read of it: after bytes that are no record the next record is looked for. Bytes at the end that are none
-//! are a torn end, which a crash leaves, and no damage.
+//! are a torn end, which a crash leaves, and no damage: a right head whose body the file does not have is the end, and nothing is looked for in what
+//! there is of that body.
 
 use std::io;
 use std::path::Path;
 
 use runtime::{AlignedBuf, File, OpenOptions, Runtime};
 
-use super::record::{FILE_HEAD, HEAD, MAGIC, Start, check_version, read_body, read_head};
+use super::record::{FILE_HEAD, HEAD, MAGIC, Salt, Start, read_body, read_file_head, read_head};
 
 /// Bytes that are read at once, and looked through between two pauses.
 const CHUNK: usize = 64 << 10;
@@ -28,6 +29,7 @@ pub(super) struct Hint {
 pub(super) struct HintReader {
     runtime: Runtime,
     file: File,
+    salt: Salt,
     length: u64,
     /// Some of the file's bytes: from `at` on those from `offset` on.
     buffer: Vec<u8>,
@@ -45,10 +47,10 @@ impl HintReader {
         let file = runtime.open(path, OpenOptions { read: true, ..OpenOptions::default() }).await?;
         let length = file.len().await?;
         let (read, head) = file.read_at(AlignedBuf::with_capacity(FILE_HEAD), 0).await;
-        check_version(head.get(..read?.min(FILE_HEAD)).unwrap_or_default())?;
-        let offset = position.max(FILE_HEAD as u64);
+        let (first, salt) = read_file_head(head.get(..read?.min(FILE_HEAD)).unwrap_or_default())?;
+        let offset = position.max(first as u64);
         let (runtime, buffer) = (runtime.clone(), Vec::new());
-        Ok(HintReader { runtime, file, length, buffer, at: 0, offset, skipped: 0, damaged: 0 })
+        Ok(HintReader { runtime, file, salt, length, buffer, at: 0, offset, skipped: 0, damaged: 0 })
     }
 
     /// Bytes that could not be read, of those that some record follows.
@@ -60,7 +62,7 @@ impl HintReader {
     pub(super) async fn next(&mut self) -> io::Result<Option<Hint>> {
         loop {
             self.fill(HEAD).await?;
-            let Some(head) = read_head(self.rest()) else {
+            let Some(head) = read_head(self.salt, self.rest()) else {
                 if self.rest().len() < HEAD {
                     return Ok(None);
                 }
@@ -69,11 +71,13 @@ impl HintReader {
             };
             let bytes = HEAD + head.length;
             if self.offset + bytes as u64 > self.length {
-                self.skip(1);
-                continue;
+                return Ok(None);
             }
             self.fill(bytes).await?;
-            let Some(mutations) = self.rest().get(HEAD..bytes).and_then(|body| read_body(&head, body)) else {
+            if self.rest().len() < bytes {
+                return Ok(None);
+            }
+            let Some(mutations) = read_body(self.salt, &head, &self.rest()[HEAD..bytes]) else {
                 // The head is right, so the next one stands after this body, whatever is in that.
                 self.skip(bytes);
                 continue;

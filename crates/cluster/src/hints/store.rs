@@ -1,37 +1,43 @@
 //! The hints of one shard on its disk: by target, within their bounds.
 //!
-//! Keeping a hint never waits: its bytes are put into the target's buffer, which the shard's writer ([`super::writer`]) writes out. Files are found
-//! at a start by their folder's names alone. What is to be sent, and when, is not known here.
+//! Keeping a hint never waits, and costs the same however many files there are: its bytes are put into the target's buffer, which the shard's writer
+//! ([`super::writer`]) writes out. Files are found at a start by their folder's names alone. What is to be sent, and when, is not known here.
 
-use std::cell::{Cell, RefCell, RefMut};
-use std::collections::BTreeMap;
+use std::cell::{Cell, Ref, RefCell};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
 
-use runtime::sync::{Notify, Receiver, oneshot};
+use runtime::sync::Notify;
 use runtime::{AlignedBuf, Group, Instant, OpenOptions, Runtime};
 use topology::HostId;
 
 use super::figures::PendingHints;
 use super::options::HintOptions;
+use super::promise::{OnDisk, Promise};
 use super::record::{BODY_BYTES_MAX, HEAD, Start, body_len, position_bytes, push_record, read_position};
-use super::target::{HintFile, Target};
+use super::target::{HintFile, Target, Targets};
 use super::writer;
 
-/// Bytes of a shard that may wait to be written.
-const BUFFERED_BYTES_MAX: usize = 8 << 20;
+/// Bytes of a shard that may be on their way into files.
+const UNWRITTEN_BYTES_MAX: usize = 8 << 20;
 /// Buffered bytes of a target that are written at once.
 const BUFFERED_BYTES_FULL: usize = 256 << 10;
 /// Targets that may have hints.
 const TARGETS_MAX: usize = 4096;
-/// Passes over a file that cannot be read, after which it is put aside.
+/// Passes over a file whose content cannot be read, after which it is put aside.
 const FAILURES_MAX: u32 = 3;
 
 /// The reason why a hint is not kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(super) enum NotKept {
+    /// The commit log could not tell the write's start from a truncation.
+    #[error("the commit log takes no records")]
+    NoStart,
+    /// The node has missed writes for too long.
+    #[error("past max_hint_window")]
+    PastWindow,
     /// It is longer than any mutation.
     #[error("the hint has {0} bytes, more than {BODY_BYTES_MAX}")]
     TooLong(usize),
@@ -41,21 +47,6 @@ pub(super) enum NotKept {
     /// The disk did not take the last one.
     #[error("the disk of hints does not take any")]
     Disk,
-}
-
-/// Promise of a sync.
-#[derive(Debug)]
-pub(crate) struct Ticket {
-    synced: Receiver<bool>,
-    store: HintStore,
-}
-
-impl Ticket {
-    /// Waits until the hint is on the disk. False: it is lost.
-    pub(crate) async fn synced(self) -> bool {
-        self.store.hurry();
-        self.synced.await.unwrap_or(false)
-    }
 }
 
 /// One shard's hints. Clones are the same.
@@ -71,7 +62,7 @@ pub(super) struct Inner {
     pub(super) dir: PathBuf,
     /// Number of the process's start.
     pub(super) boot: u64,
-    targets: RefCell<BTreeMap<HostId, Target>>,
+    targets: RefCell<Targets>,
     /// Bytes that they may take; 0 until the disk was measured.
     pub(super) bytes_max: Cell<u64>,
     /// Files of earlier starts are found.
@@ -124,14 +115,14 @@ impl HintStore {
         drop(self.inner.runtime.spawn(Group::Maintenance, writer::run(Rc::clone(&self.inner))));
     }
 
-    /// Keeps a hint. With `waits` the writer syncs it with the next bytes that it writes, and the ticket tells when.
+    /// Keeps a hint. With `waits` the writer syncs it with the next bytes that it writes, as long as the promise is held, and wakes who waits there.
     pub(super) fn keep(
         &self,
         host: HostId,
         start: &Start,
         mutations: &[&[u8]],
-        waits: bool,
-    ) -> Result<Option<Ticket>, NotKept> {
+        waits: Option<&Notify>,
+    ) -> Result<Option<Rc<Promise>>, NotKept> {
         let inner = &*self.inner;
         let length = body_len(mutations);
         if length > BODY_BYTES_MAX {
@@ -139,27 +130,43 @@ impl HintStore {
         }
         let more = (HEAD + length) as u64;
         inner.check_room(host, more)?;
+        Ok(self.push(host, start, mutations, waits))
+    }
+
+    fn push(&self, host: HostId, start: &Start, mutations: &[&[u8]], waits: Option<&Notify>) -> Option<Rc<Promise>> {
+        let inner = &*self.inner;
         let now = inner.runtime.now();
-        let mut targets = inner.targets();
-        let target = targets.entry(host).or_default();
-        if target.rests_until.is_some_and(|until| now < until) {
-            return Err(NotKept::Disk);
-        }
-        push_record(start, mutations, &mut target.buffer);
-        let (sender, synced) = oneshot();
-        target.put(now, waits.then_some(sender));
-        let is_full = target.buffer.len() >= BUFFERED_BYTES_FULL;
-        drop(targets);
+        let promise = waits.map(Promise::new);
+        let is_full = inner.change(host, |target| {
+            push_record(start, mutations, &mut target.buffer);
+            target.put(now, promise.as_ref().map(Rc::downgrade));
+            target.buffer.len() >= BUFFERED_BYTES_FULL
+        });
         if is_full {
             inner.is_urgent.set(true);
         }
         inner.wake.notify();
         inner.changed.notify_all();
-        Ok(waits.then(|| Ticket { synced, store: self.clone() }))
+        promise
+    }
+
+    /// Keeps a hint again that is in an older file of the target, and waits until it is on the disk. False: it is not.
+    pub(super) async fn put_back(&self, host: HostId, start: &Start, mutations: &[&[u8]]) -> bool {
+        let changed = Notify::new();
+        // Its bytes stand in both files for a while, of few hints at once. Where hints have all of their room it would never be put back otherwise.
+        if self.inner.check_writer(host, (HEAD + body_len(mutations)) as u64).is_err() {
+            return false;
+        }
+        let Some(promise) = self.push(host, start, mutations, Some(&changed)) else { return false };
+        self.hurry();
+        while promise.state() == OnDisk::Open {
+            changed.notified().await;
+        }
+        promise.state() == OnDisk::Synced
     }
 
     /// Has the writer write at once.
-    fn hurry(&self) {
+    pub(super) fn hurry(&self) {
         self.inner.is_urgent.set(true);
         self.inner.wake.notify();
     }
@@ -167,15 +174,15 @@ impl HintStore {
     /// The time at which the oldest hints of a target were kept that it has not got, milliseconds since 1970.
     pub(super) fn oldest_ms(&self, host: HostId) -> Option<u64> {
         let targets = self.inner.targets();
-        let target = targets.get(&host)?;
-        let oldest = target.sealed.front().or(target.open.as_ref().map(|open| &open.hints))?;
+        let target = targets.get(host)?;
+        let oldest = target.sealed().front().or(target.open.as_ref().map(|open| &open.hints))?;
         Some(oldest.created_ms)
     }
 
     /// Targets with hints that wait.
     pub(super) fn pending_hosts(&self) -> Vec<HostId> {
         let targets = self.inner.targets();
-        targets.iter().filter(|(_, target)| !target.is_empty()).map(|(host, _)| *host).collect()
+        targets.iter().filter(|(_, target)| !target.is_empty()).map(|(host, _)| host).collect()
     }
 
     /// Waits until there may be something to deliver that was not there before.
@@ -187,16 +194,16 @@ impl HintStore {
     pub(super) async fn next_file(&self, host: HostId) -> Option<HintFile> {
         loop {
             {
-                let mut targets = self.inner.targets();
-                let target = targets.get_mut(&host)?;
-                if let Some(file) = target.sealed.front() {
+                let targets = self.inner.targets();
+                let target = targets.get(host)?;
+                if let Some(file) = target.sealed().front() {
                     return Some(file.clone());
                 }
                 if target.is_empty() {
                     return None;
                 }
-                target.seals = true;
             }
+            self.inner.change(host, |target| target.seals = true);
             self.hurry();
             self.inner.changed.notified().await;
         }
@@ -205,7 +212,22 @@ impl HintStore {
     /// True if the file waits still: an operator may have removed it.
     pub(super) fn has(&self, host: HostId, file: &HintFile) -> bool {
         let targets = self.inner.targets();
-        targets.get(&host).is_some_and(|target| target.sealed.iter().any(|other| other.path == file.path))
+        targets.get(host).is_some_and(|target| target.sealed().iter().any(|other| other.path == file.path))
+    }
+
+    /// True if more waits for the target than this file.
+    pub(super) fn has_more(&self, host: HostId, file: &HintFile) -> bool {
+        self.inner.targets().get(host).is_some_and(|target| target.bytes() > file.bytes)
+    }
+
+    /// The time of the newest file that this shard has, or had.
+    pub(super) fn newest_ms(&self) -> u64 {
+        self.inner.last_created_ms.get()
+    }
+
+    /// The time since a file was made.
+    pub(super) fn age(&self, file: &HintFile) -> Duration {
+        Duration::from_millis(self.inner.now_ms().saturating_sub(file.created_ms))
     }
 
     /// Removes a file that is delivered.
@@ -214,16 +236,14 @@ impl HintStore {
         self.inner.remove_file(file).await;
     }
 
-    /// A pass over the file ended with an error. The third time it is put aside.
+    /// A pass over the file ended with an error. The third time that its content cannot be read it is put aside. What the process lacks, such as memory or
+    /// descriptors, says nothing of the file.
     pub(super) async fn failed(&self, host: HostId, file: &HintFile, error: &io::Error) {
-        let failures = {
-            let mut targets = self.inner.targets();
-            let Some(target) = targets.get_mut(&host) else { return };
-            let Some(file) = target.sealed.iter_mut().find(|other| other.path == file.path) else { return };
-            file.failures += 1;
-            file.failures
-        };
         let path = file.path.display();
+        let failures = match is_of_content(error) && self.has(host, file) {
+            true => self.inner.change(host, |target| target.failed(&file.path)).unwrap_or(0),
+            false => 0,
+        };
         if failures < FAILURES_MAX {
             tracing::warn!(%path, %error, "cannot read hints; retrying");
             return;
@@ -259,10 +279,10 @@ impl HintStore {
 
     /// Has all hints of a target removed, or those of all.
     pub(super) fn remove_all(&self, host: Option<HostId>) {
-        let mut targets = self.inner.targets();
-        let meant = targets.iter_mut().filter(|(target, _)| host.is_none_or(|host| host == **target));
-        meant.for_each(|(_, target)| target.removes = true);
-        drop(targets);
+        let all = self.inner.hosts();
+        for host in all.into_iter().filter(|target| host.is_none_or(|host| host == *target)) {
+            self.inner.change(host, |target| target.removes = true);
+        }
         self.hurry();
     }
 
@@ -279,15 +299,15 @@ impl HintStore {
     pub(super) fn pending(&self) -> Vec<PendingHints> {
         let targets = self.inner.targets();
         let now_ms = self.inner.now_ms();
-        let pending = |(host, target): (&HostId, &Target)| {
+        let pending = |(host, target): (HostId, &Target)| {
             let files: Vec<u64> = target
-                .sealed
+                .sealed()
                 .iter()
                 .chain(target.open.as_ref().map(|open| &open.hints))
                 .map(|file| file.created_ms)
                 .collect();
             PendingHints {
-                host_id: *host,
+                host_id: host,
                 files: files.len() as u64,
                 bytes: target.bytes(),
                 oldest_ms: files.iter().copied().min().unwrap_or(now_ms),
@@ -309,29 +329,49 @@ impl HintStore {
 }
 
 impl Inner {
-    pub(super) fn targets(&self) -> RefMut<'_, BTreeMap<HostId, Target>> {
-        self.targets.borrow_mut()
+    pub(super) fn targets(&self) -> Ref<'_, Targets> {
+        self.targets.borrow()
+    }
+
+    /// Changes a target, which is made if it is not there.
+    pub(super) fn change<T>(&self, host: HostId, change: impl FnOnce(&mut Target) -> T) -> T {
+        self.targets.borrow_mut().change(host, change)
+    }
+
+    /// All targets.
+    pub(super) fn hosts(&self) -> Vec<HostId> {
+        self.targets().iter().map(|(host, _)| host).collect()
     }
 
     /// Bytes of all hints.
     pub(super) fn bytes(&self) -> u64 {
-        self.targets.borrow().values().map(Target::bytes).sum()
+        self.targets().bytes()
     }
 
-    fn check_room(&self, host: HostId, more: u64) -> Result<(), NotKept> {
-        let targets = self.targets.borrow();
-        let buffered: usize = targets.values().map(|target| target.buffer.len()).sum();
+    /// `Err`: the writer does not write so many bytes soon.
+    fn check_writer(&self, host: HostId, more: u64) -> Result<(), NotKept> {
+        let targets = self.targets();
+        let target = targets.get(host);
         if self.is_ending.get() {
             return Err(NotKept::NoRoom("the node is shutting down"));
         }
-        if buffered > 0 && buffered as u64 + more > BUFFERED_BYTES_MAX as u64 {
+        if target.and_then(|target| target.rests_until).is_some_and(|until| self.runtime.now() < until) {
+            return Err(NotKept::Disk);
+        }
+        let unwritten = targets.unwritten() as u64;
+        if unwritten > 0 && unwritten + more > UNWRITTEN_BYTES_MAX as u64 {
             return Err(NotKept::NoRoom("too many bytes wait to be written"));
         }
-        if !targets.contains_key(&host) && targets.len() >= TARGETS_MAX {
+        if target.is_none() && targets.len() >= TARGETS_MAX {
             return Err(NotKept::NoRoom("too many nodes have hints"));
         }
-        let of_host = targets.get(&host).map_or(0, Target::bytes);
-        let all: u64 = targets.values().map(Target::bytes).sum();
+        Ok(())
+    }
+
+    fn check_room(&self, host: HostId, more: u64) -> Result<(), NotKept> {
+        self.check_writer(host, more)?;
+        let targets = self.targets();
+        let (of_host, all) = (targets.get(host).map_or(0, Target::bytes), targets.bytes());
         let bytes_max = self.bytes_max.get();
         let shards = u64::from(self.runtime.shard_count());
         let host_max = self.options.host_bytes_max.map_or(bytes_max / 4, |bytes| (bytes / shards).min(bytes_max));
@@ -367,9 +407,7 @@ impl Inner {
     }
 
     fn forget(&self, host: HostId, file: &HintFile) {
-        if let Some(target) = self.targets().get_mut(&host) {
-            target.sealed.retain(|other| other.path != file.path);
-        }
+        self.change(host, |target| target.forget(&file.path));
     }
 
     /// Removes a file and its position. One that stays is delivered again after the next start.
@@ -383,6 +421,13 @@ impl Inner {
             _ => {}
         }
     }
+}
+
+/// True if an error says that what a file holds cannot be read: by its bytes, its version, or the medium under it.
+fn is_of_content(error: &io::Error) -> bool {
+    const EIO: i32 = 5;
+    let of_bytes = [io::ErrorKind::InvalidData, io::ErrorKind::UnexpectedEof, io::ErrorKind::Unsupported];
+    of_bytes.contains(&error.kind()) || error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(EIO)
 }
 
 /// The moment at which something is due that began at `since`.

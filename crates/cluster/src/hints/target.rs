@@ -2,10 +2,13 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
+use std::rc::Weak;
 
-use runtime::sync::Sender;
 use runtime::{File, Instant};
 use topology::HostId;
+
+use super::promise::Promise;
+use super::record::Salt;
 
 /// A file of hints.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,6 +50,7 @@ const SUFFIX: &str = ".hints";
 /// The file that is being written.
 pub(super) struct OpenFile {
     pub(super) file: File,
+    pub(super) salt: Salt,
     pub(super) is_new: bool,
     pub(super) hints: HintFile,
 }
@@ -55,7 +59,9 @@ pub(super) struct OpenFile {
 #[derive(Default)]
 pub(super) struct Target {
     /// Oldest first.
-    pub(super) sealed: VecDeque<HintFile>,
+    sealed: VecDeque<HintFile>,
+    /// Their bytes.
+    sealed_bytes: u64,
     pub(super) open: Option<OpenFile>,
     /// Records that are to be written, and the time at which the first of them was put there.
     pub(super) buffer: Vec<u8>,
@@ -66,10 +72,11 @@ pub(super) struct Target {
     buffered: u64,
     written: u64,
     settled: u64,
-    /// Those of writes at ANY, by number.
-    waiting: BTreeMap<u64, Sender<bool>>,
-    /// Bytes that the writer has in hand: of the open file and of records on their way into it.
-    pub(super) bytes_in_hand: u64,
+    /// Those that a write at ANY may rest on, or a file that is delivered, by number.
+    waiting: BTreeMap<u64, Weak<Promise>>,
+    /// Bytes that the writer has in hand: of records on their way into the open file, and of that file meanwhile.
+    pub(super) records_in_hand: usize,
+    pub(super) open_bytes_in_hand: u64,
     /// The open file is to be sealed.
     pub(super) seals: bool,
     /// All is to be removed.
@@ -79,18 +86,58 @@ pub(super) struct Target {
 }
 
 impl Target {
-    /// Counts a hint that was put into the buffer. `sender` receives true when it is on the disk, and false when it is lost.
-    pub(super) fn put(&mut self, now: Instant, sender: Option<Sender<bool>>) {
+    /// Its sealed files, the oldest first.
+    pub(super) fn sealed(&self) -> &VecDeque<HintFile> {
+        &self.sealed
+    }
+
+    /// Adds a sealed file, which is its newest.
+    pub(super) fn seal(&mut self, file: HintFile) {
+        self.sealed_bytes += file.bytes;
+        self.sealed.push_back(file);
+    }
+
+    /// Puts its sealed files into the order of their creation.
+    pub(super) fn sort(&mut self) {
+        self.sealed.make_contiguous().sort_by_key(|file| file.created_ms);
+    }
+
+    /// Removes a sealed file, which is there no more.
+    pub(super) fn forget(&mut self, path: &Path) {
+        if let Some(at) = self.sealed.iter().position(|file| file.path == path) {
+            let file = self.sealed.remove(at).expect("it was found there");
+            self.sealed_bytes -= file.bytes;
+        }
+    }
+
+    /// Removes all files, and loses what is on no disk. Gives the files, and how many hints are lost.
+    pub(super) fn take_all(&mut self) -> (Vec<HintFile>, u64) {
+        let lost = self.lose();
+        self.sealed_bytes = 0;
+        let open = self.open.take().map(|open| open.hints);
+        (self.sealed.drain(..).chain(open).collect(), lost)
+    }
+
+    /// Counts one more pass over a sealed file that ended with an error.
+    pub(super) fn failed(&mut self, path: &Path) -> Option<u32> {
+        let file = self.sealed.iter_mut().find(|file| file.path == path)?;
+        file.failures += 1;
+        Some(file.failures)
+    }
+
+    /// Counts a hint that was put into the buffer. The promise is kept when the hint is on the disk, and broken when it is lost.
+    pub(super) fn put(&mut self, now: Instant, promise: Option<Weak<Promise>>) {
         self.buffered_at.get_or_insert(now);
         self.buffered += 1;
-        if let Some(sender) = sender {
-            self.waiting.insert(self.buffered, sender);
+        if let Some(promise) = promise {
+            self.waiting.insert(self.buffered, promise);
         }
     }
 
     /// Takes the buffer to write it. Gives the number of the last hint in it.
     pub(super) fn take_buffer(&mut self) -> (Vec<u8>, u64) {
         self.buffered_at = None;
+        self.records_in_hand = self.buffer.len();
         (std::mem::take(&mut self.buffer), self.buffered)
     }
 
@@ -114,9 +161,11 @@ impl Target {
             self.unsynced_at = None;
         }
         let later = self.waiting.split_off(&(number + 1));
-        for sender in std::mem::replace(&mut self.waiting, later).into_values() {
+        for promise in std::mem::replace(&mut self.waiting, later).into_values() {
             // Another replica may have answered meanwhile.
-            let _ = sender.send(is_synced);
+            if let Some(promise) = promise.upgrade() {
+                promise.settle(is_synced);
+            }
         }
     }
 
@@ -129,20 +178,103 @@ impl Target {
         lost
     }
 
-    /// True if a write at ANY may need a sync.
+    /// True if a sync is waited for.
     pub(super) fn is_waited_for(&mut self) -> bool {
-        self.waiting.retain(|_, sender| !sender.is_closed());
+        self.waiting.retain(|_, promise| promise.strong_count() > 0);
         !self.waiting.is_empty()
     }
 
-    /// Bytes of its files and its buffer.
+    /// Bytes of its files, its buffer and of what is between them.
     pub(super) fn bytes(&self) -> u64 {
-        let files = self.sealed.iter().chain(self.open.as_ref().map(|open| &open.hints));
-        files.map(|file| file.bytes).sum::<u64>() + self.buffer.len() as u64 + self.bytes_in_hand
+        let open = self.open.as_ref().map_or(0, |open| open.hints.bytes);
+        self.sealed_bytes + open + self.open_bytes_in_hand + self.unwritten() as u64
+    }
+
+    /// Bytes of records that are in no file yet.
+    pub(super) fn unwritten(&self) -> usize {
+        self.buffer.len() + self.records_in_hand
     }
 
     /// True if nothing waits to be delivered.
     pub(super) fn is_empty(&self) -> bool {
-        self.sealed.is_empty() && self.open.is_none() && self.buffer.is_empty() && self.bytes_in_hand == 0
+        self.bytes() == 0
+    }
+}
+
+/// The targets of a shard, with running sums of what they take.
+#[derive(Default)]
+pub(super) struct Targets {
+    targets: BTreeMap<HostId, Target>,
+    bytes: u64,
+    unwritten: usize,
+}
+
+impl Targets {
+    /// One target.
+    pub(super) fn get(&self, host: HostId) -> Option<&Target> {
+        self.targets.get(&host)
+    }
+
+    /// All targets that ever had hints since the start.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (HostId, &Target)> {
+        self.targets.iter().map(|(host, target)| (*host, target))
+    }
+
+    /// How many these are.
+    pub(super) fn len(&self) -> usize {
+        self.targets.len()
+    }
+
+    /// Changes a target, which is made if it is not there. Nothing else changes one: so the sums are right.
+    pub(super) fn change<T>(&mut self, host: HostId, change: impl FnOnce(&mut Target) -> T) -> T {
+        let target = self.targets.entry(host).or_default();
+        let before = (target.bytes(), target.unwritten());
+        let changed = change(target);
+        self.bytes = self.bytes - before.0 + target.bytes();
+        self.unwritten = self.unwritten - before.1 + target.unwritten();
+        changed
+    }
+
+    /// Bytes of all.
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Bytes of records that are in no file yet.
+    pub(super) fn unwritten(&self) -> usize {
+        self.unwritten
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_are_those_of_all_files_and_buffers() {
+        let (mut targets, hosts) = (Targets::default(), [HostId([1; 16]), HostId([2; 16])]);
+        let file = |host, created_ms, bytes| HintFile { bytes, ..HintFile::new(Path::new("/d"), host, created_ms) };
+        let check = |targets: &Targets| {
+            let each = targets.iter().map(|(_, target)| {
+                let files: u64 = target.sealed().iter().map(|file| file.bytes).sum();
+                assert_eq!(target.bytes(), files + target.unwritten() as u64);
+                (target.bytes(), target.unwritten())
+            });
+            let sums = each.fold((0, 0), |sums, one| (sums.0 + one.0, sums.1 + one.1));
+            assert_eq!((targets.bytes(), targets.unwritten()), sums);
+            sums
+        };
+        for (host, bytes) in hosts.into_iter().zip([100, 1000]) {
+            targets.change(host, |target| (0..3).for_each(|time| target.seal(file(host, time, bytes))));
+            targets.change(host, |target| target.buffer.extend_from_slice(&[0; 10]));
+        }
+        assert_eq!(check(&targets), (3320, 20));
+        let (records, number) = targets.change(hosts[0], Target::take_buffer);
+        assert_eq!((records.len(), number, check(&targets)), (10, 0, (3320, 20)), "the writer has them in hand");
+        targets.change(hosts[0], |target| target.records_in_hand = 0);
+        targets.change(hosts[0], |target| target.forget(&file(hosts[0], 1, 0).path));
+        assert_eq!(check(&targets), (3210, 10));
+        let (files, _) = targets.change(hosts[1], Target::take_all);
+        assert_eq!((files.len(), check(&targets)), (3, (200, 0)));
     }
 }

@@ -1,5 +1,6 @@
-//! Hints on simulated machines: the store under power cuts, and three nodes of which some are away.
+//! Hints on simulated machines: the store under power cuts, files that clients would like to write, and three nodes of which some are away.
 
+mod forged;
 mod nodes;
 mod store;
 

@@ -9,9 +9,9 @@ use runtime::{Instant, OpenOptions};
 use topology::HostId;
 
 use super::figures::add;
-use super::record::file_head;
+use super::record::{FILE_HEAD, Salt, file_head, seal_records};
 use super::store::{Inner, aligned, due};
-use super::target::{HintFile, OpenFile};
+use super::target::{HintFile, OpenFile, Target};
 
 /// Time within which a hint is written.
 const WRITE_AFTER: Duration = Duration::from_millis(100);
@@ -35,8 +35,7 @@ pub(super) async fn run(inner: Rc<Inner>) {
     loop {
         let is_ending = inner.is_ending.get();
         inner.is_urgent.set(false);
-        let hosts: Vec<HostId> = inner.targets().keys().copied().collect();
-        for host in hosts {
+        for host in inner.hosts() {
             inner.serve(host, is_ending).await;
         }
         if is_ending {
@@ -59,10 +58,11 @@ impl Inner {
             let now = self.runtime.now();
             let next = {
                 let targets = self.targets();
-                let written = targets.values().filter_map(|target| due(target.buffered_at, WRITE_AFTER));
-                let synced = targets.values().filter_map(|target| due(target.unsynced_at, self.options.flush_period));
+                let written = targets.iter().filter_map(|(_, target)| due(target.buffered_at, WRITE_AFTER));
+                let period = self.options.flush_period;
+                let synced = targets.iter().filter_map(|(_, target)| due(target.unsynced_at, period));
                 // Without hints the disk is not measured.
-                let looked = (!targets.is_empty()).then_some(at_last);
+                let looked = (targets.len() > 0).then_some(at_last);
                 written.chain(synced).chain(looked).min()
             };
             if self.is_urgent.get() || next.is_some_and(|next| next <= now) {
@@ -98,15 +98,12 @@ impl Inner {
             if is_done && shard != own {
                 let _ = self.runtime.remove_dir_all(&folder).await;
             }
-            let mut targets = self.targets();
             for (host, file) in files {
                 stdx::sometimes!("hints of an earlier start");
-                targets.entry(host).or_default().sealed.push_back(file);
+                self.change(host, |target| target.seal(file));
             }
         }
-        for target in self.targets().values_mut() {
-            target.sealed.make_contiguous().sort_by_key(|file| file.created_ms);
-        }
+        self.hosts().into_iter().for_each(|host| self.change(host, Target::sort));
         Ok(())
     }
 
@@ -130,18 +127,16 @@ impl Inner {
 
     /// Does what is wanted of a target's files.
     async fn serve(&self, host: HostId, is_ending: bool) {
-        if self.targets().get(&host).is_some_and(|target| target.removes) {
+        if self.targets().get(host).is_some_and(|target| target.removes) {
             self.remove_all_of(host).await;
         }
-        let (records, number, was_waited_for) = {
-            let mut targets = self.targets();
-            let Some(target) = targets.get_mut(&host) else { return };
+        let (records, number, was_waited_for) = self.change(host, |target| {
             let (records, number) = target.take_buffer();
             (records, number, target.is_waited_for())
-        };
+        });
         let written = match records.is_empty() {
             true => Ok(()),
-            false => self.write(host, &records, number).await,
+            false => self.write(host, records, number).await,
         };
         let result = match written {
             Ok(()) => self.sync_and_seal(host, was_waited_for || is_ending, is_ending).await,
@@ -153,31 +148,32 @@ impl Inner {
     }
 
     /// Appends records to the target's open file, which is made if there is none.
-    async fn write(&self, host: HostId, records: &[u8], number: u64) -> io::Result<()> {
-        let open = {
-            let mut targets = self.targets();
-            let target = targets.entry(host).or_default();
+    async fn write(&self, host: HostId, mut records: Vec<u8>, number: u64) -> io::Result<()> {
+        let open = self.change(host, |target| {
             let open = target.open.take();
-            target.bytes_in_hand = records.len() as u64 + open.as_ref().map_or(0, |open| open.hints.bytes);
+            target.open_bytes_in_hand = open.as_ref().map_or(0, |open| open.hints.bytes);
             open
-        };
+        });
         let opened = match open {
             Some(open) => Ok(open),
             None => self.create(host).await,
         };
         let written = match &opened {
-            Ok(open) => open.file.write_at(aligned(records), open.hints.bytes).await.0,
+            Ok(open) => {
+                seal_records(open.salt, &mut records);
+                open.file.write_at(aligned(&records), open.hints.bytes).await.0
+            }
             Err(_) => Ok(()),
         };
         let now = self.runtime.now();
-        let mut targets = self.targets();
-        let target = targets.entry(host).or_default();
-        target.bytes_in_hand = 0;
-        let open = target.open.insert(opened?);
-        written?;
-        open.hints.bytes += records.len() as u64;
-        target.wrote(number, now);
-        Ok(())
+        self.change(host, |target| {
+            (target.records_in_hand, target.open_bytes_in_hand) = (0, 0);
+            let open = target.open.insert(opened?);
+            written?;
+            open.hints.bytes += records.len() as u64;
+            target.wrote(number, now);
+            Ok(())
+        })
     }
 
     async fn create(&self, host: HostId) -> io::Result<OpenFile> {
@@ -187,42 +183,37 @@ impl Inner {
         let mut hints = HintFile::new(&folder, host, self.next_created_ms());
         let options = OpenOptions { write: true, create_new: true, is_private: true, ..OpenOptions::default() };
         let file = self.runtime.open(&hints.path, options).await?;
-        let head = file_head(host, self.boot, shard);
-        file.write_at(aligned(&head), 0).await.0?;
-        hints.bytes = head.len() as u64;
-        Ok(OpenFile { file, is_new: true, hints })
+        let salt = Salt::new(self.runtime.random_u64());
+        file.write_at(aligned(&file_head(host, self.boot, shard, salt)), 0).await.0?;
+        hints.bytes = FILE_HEAD as u64;
+        Ok(OpenFile { file, salt, is_new: true, hints })
     }
 
     /// Syncs the target's open file where that is due, and seals it where that is.
     async fn sync_and_seal(&self, host: HostId, must_sync: bool, must_seal: bool) -> io::Result<()> {
         let now = self.runtime.now();
-        let (file, is_new, number, seals) = {
-            let mut targets = self.targets();
-            let Some(target) = targets.get_mut(&host) else { return Ok(()) };
+        let wanted = self.change(host, |target| {
             let is_due = due(target.unsynced_at, self.options.flush_period).is_some_and(|due| due <= now);
             let seals = std::mem::take(&mut target.seals) || must_seal;
-            let number = target.written();
-            let Some(open) = &target.open else { return Ok(()) };
+            let open = target.open.as_ref()?;
             let seals = seals || open.hints.bytes >= self.options.file_bytes_max;
-            if !must_sync && !is_due && !seals {
-                return Ok(());
-            }
-            (open.file.clone(), open.is_new, number, seals)
-        };
+            (must_sync || is_due || seals).then(|| (open.file.clone(), open.is_new, target.written(), seals))
+        });
+        let Some((file, is_new, number, seals)) = wanted else { return Ok(()) };
         if is_new {
             self.sync_names().await?;
         }
         file.sync_data().await?;
-        let mut targets = self.targets();
-        let target = targets.entry(host).or_default();
-        target.settle(number, true);
-        if let Some(open) = &mut target.open {
-            open.is_new = false;
-        }
-        if seals && let Some(open) = target.open.take() {
-            target.sealed.push_back(open.hints);
-            self.changed.notify_all();
-        }
+        self.change(host, |target| {
+            target.settle(number, true);
+            if let Some(open) = &mut target.open {
+                open.is_new = false;
+            }
+            if seals && let Some(open) = target.open.take() {
+                target.seal(open.hints);
+                self.changed.notify_all();
+            }
+        });
         Ok(())
     }
 
@@ -243,29 +234,25 @@ impl Inner {
     /// The disk does not take the target's hints: those that are not on it are lost.
     fn give_up(&self, host: HostId, error: &io::Error) {
         let now = self.runtime.now();
-        let mut targets = self.targets();
-        let target = targets.entry(host).or_default();
-        let lost = target.lose();
-        target.rests_until = Some(now + REST);
-        if let Some(open) = target.open.take() {
-            // Its end may be torn, which a reader passes over.
-            target.sealed.push_back(open.hints);
-        }
-        drop(targets);
+        let lost = self.change(host, |target| {
+            target.rests_until = Some(now + REST);
+            if let Some(open) = target.open.take() {
+                // Its end may be torn, which a reader passes over.
+                target.seal(open.hints);
+            }
+            target.lose()
+        });
         add(&self.lost, lost);
         self.changed.notify_all();
         tracing::warn!(%host, lost, %error, "cannot write hints; those of the last moments are lost");
     }
 
     async fn remove_all_of(&self, host: HostId) {
-        let files = {
-            let mut targets = self.targets();
-            let Some(target) = targets.get_mut(&host) else { return };
+        let (files, lost) = self.change(host, |target| {
             target.removes = false;
-            add(&self.lost, target.lose());
-            let open = target.open.take().map(|open| open.hints);
-            target.sealed.drain(..).chain(open).collect::<Vec<HintFile>>()
-        };
+            target.take_all()
+        });
+        add(&self.lost, lost);
         for file in &files {
             self.remove_file(file).await;
         }

@@ -4,10 +4,12 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
 
+use planted::Bug;
+use runtime::sync::Notify;
 use topology::{ConsistencyLevel, Epoch, Node};
 
 use super::tally::Answer;
-use crate::hints::{Hints, Promise, Start};
+use crate::hints::{Hints, OnDisk, Promise, Start};
 use crate::replica::ReplicaError;
 
 /// Time beyond a write's own for the hints of a write at ANY to be synced.
@@ -34,32 +36,37 @@ impl Hinting {
 /// The misses of one round of a write.
 pub(super) struct Missed {
     hints: Option<Rc<Hints>>,
-    hinting: Hinting,
     start: Option<Start>,
-    /// By mutation, the hints of it, where one is enough.
-    promises: RefCell<Vec<Vec<Rc<Promise>>>>,
+    /// By mutation, the hints of it, where one is enough. `None`: nothing waits for them any more.
+    promises: RefCell<Option<Vec<Vec<Rc<Promise>>>>>,
+    /// Wakes the write when a hint is on the disk, or lost.
+    changed: Notify,
 }
 
 impl Missed {
     /// Of so many mutations that were planned by the ring of an epoch, and whose plans stand in this call. Their hints are of this moment, whenever they are made.
-    pub(super) fn new(hints: Option<&Rc<Hints>>, hinting: Hinting, epoch: Epoch, mutations: usize) -> Missed {
+    /// The write is woken by `changed`.
+    pub(super) fn new(
+        hints: Option<&Rc<Hints>>,
+        hinting: Hinting,
+        epoch: Epoch,
+        mutations: usize,
+        changed: &Notify,
+    ) -> Missed {
         let hints = hints.filter(|_| hinting != Hinting::None).cloned();
         let start = hints.as_ref().and_then(|hints| hints.start(epoch.0));
-        let promises = match hinting {
-            Hinting::Enough => vec![Vec::new(); mutations],
-            _ => Vec::new(),
-        };
-        Missed { hints, hinting, start, promises: RefCell::new(promises) }
+        let is_enough = hinting == Hinting::Enough && hints.is_some();
+        let promises = RefCell::new(is_enough.then(|| vec![Vec::new(); mutations]));
+        Missed { hints, start, promises, changed: changed.clone() }
     }
 
     /// A node misses these mutations, which are the write's at `indices`.
     pub(super) fn keep(&self, node: &Node, indices: &[usize], mutations: &[&[u8]]) {
         let Some(hints) = &self.hints else { return };
-        let is_enough = self.hinting == Hinting::Enough;
-        let Some(kept) = hints.keep(node, self.start.as_ref(), mutations, is_enough) else { return };
-        if let Some(ticket) = kept {
-            let promise = Promise::new(ticket);
-            let mut promises = self.promises.borrow_mut();
+        let mut promises = self.promises.borrow_mut();
+        let waits = promises.is_some().then_some(&self.changed);
+        let kept = hints.keep(node, self.start.as_ref(), mutations, waits);
+        if let (Some(promises), Some(promise)) = (&mut *promises, kept) {
             indices.iter().for_each(|&index| promises[index].push(Rc::clone(&promise)));
         }
     }
@@ -71,21 +78,39 @@ impl Missed {
 
     /// True if hints may be enough.
     pub(super) fn may_suffice(&self) -> bool {
-        self.hinting == Hinting::Enough && self.hints.is_some()
+        self.promises.borrow().is_some()
     }
 
-    /// True if hints are enough, and one of each of these mutations is on the disk.
-    pub(super) async fn suffice(&self, indices: &[usize]) -> bool {
-        let Some(hints) = self.hints.as_ref().filter(|_| self.hinting == Hinting::Enough) else { return false };
-        let of_each = {
-            let promises = self.promises.borrow();
-            indices.iter().map(|&index| promises[index].clone()).collect()
-        };
-        let is_kept = hints.all_synced(of_each).await;
-        if is_kept {
+    /// True if hints are enough, and of each of these mutations one is on the disk.
+    pub(super) fn suffice(&self, indices: &[usize]) -> bool {
+        let is_enough = self.each_has(indices, |state| state == OnDisk::Synced);
+        if is_enough {
             stdx::sometimes!("write at ANY by hints alone");
         }
-        is_kept
+        is_enough
+    }
+
+    /// True if hints may still get to the disk that are enough.
+    pub(super) fn are_on_their_way(&self, indices: &[usize]) -> bool {
+        self.each_has(indices, |state| state != OnDisk::Lost)
+    }
+
+    /// Has the hints on the disk at once: no replica may answer any more for what waits for them.
+    pub(super) fn hurry(&self) {
+        if let Some(hints) = self.hints.as_ref().filter(|_| self.may_suffice()) {
+            hints.hurry();
+        }
+    }
+
+    /// Nothing waits for the hints any more: they are synced when others are.
+    pub(super) fn end(&self) {
+        self.promises.take();
+    }
+
+    fn each_has(&self, indices: &[usize], is_so: impl Fn(OnDisk) -> bool) -> bool {
+        let Some(promises) = &*self.promises.borrow() else { return false };
+        let is_planted = self.hints.as_ref().is_some_and(|hints| hints.planted().is(Bug::AnyBeforeHintSynced));
+        indices.iter().all(|&index| promises[index].iter().any(|promise| is_planted || is_so(promise.state())))
     }
 }
 
@@ -96,7 +121,7 @@ pub(super) fn is_missed(answer: &Answer) -> bool {
         Answer::Silent => true,
         // It would be refused again.
         Answer::Refused(ReplicaError::Malformed { .. } | ReplicaError::TooLarge { .. }) => false,
-        // It is planned again, and sent then.
+        // It is planned again, and sent then; where that cannot be it is hinted at last.
         Answer::Refused(ReplicaError::Stale { .. }) => false,
         Answer::Refused(_) => true,
     }

@@ -13,7 +13,8 @@
 //! | any | the time is over | ended: a time-out |
 //!
 //! Only acknowledgements are carried over, and none over a truncation. A replica that was Stale when the write ended is sent its part once more, by a plan of then, without anybody waiting:
-//! unless the table was truncated meanwhile, which takes along what others have acknowledged before.
+//! unless the table was truncated meanwhile, which takes along what others have acknowledged before. Where this node cannot follow the change in time, that
+//! part is hinted, as of the round in which it was Stale.
 //!
 //! Each round makes the hints of its own misses: what a truncation makes void of those before it is hinted again.
 
@@ -22,7 +23,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::time::Duration;
 
-use runtime::{Elapsed, Group};
+use runtime::{Elapsed, Group, Instant};
 use topology::{ConsistencyLevel, Epoch, HostId, NodeIndex, Required};
 
 use super::missed::{Hinting, Missed, is_missed};
@@ -33,6 +34,7 @@ use super::tally::{Answer, Stage, Tally, Verdict};
 use super::writes::Writes;
 use crate::counts::count;
 use crate::fence::{Fence, NO_EPOCH, Plan};
+use crate::hints::Ending;
 use crate::outcome::Failure;
 use crate::plan::{Nodes, Placement, Replication};
 use crate::replica::{ReplicaError, ReplicaShard, WriteTerms};
@@ -40,6 +42,8 @@ use crate::timeouts::TimeoutKind;
 
 /// Times that a part which was Stale after its write's end is planned again.
 const LATE_TRIES: u8 = 4;
+/// A write ends within so many times of its kind, the hints of a write at ANY included. A part that was Stale waits no longer to be hinted.
+const ENDED_TIMES: u32 = 3;
 
 /// How many replicas must have each mutation.
 #[derive(Debug, Clone)]
@@ -108,6 +112,8 @@ pub(super) struct Pending {
     pub(super) planned: Vec<PlannedMutation>,
     /// The nodes that have acknowledged each mutation; empty before the first round.
     acknowledged: Vec<Vec<HostId>>,
+    /// The tally of the last round, which ends when the next one is sent, or none is.
+    last: Option<Rc<Tally>>,
 }
 
 /// The plans of a write.
@@ -124,6 +130,15 @@ struct Sent {
     planned: Rc<Vec<PlannedMutation>>,
     /// The nodes that had acknowledged each mutation before.
     acknowledged: Vec<Vec<HostId>>,
+    tally: Rc<Tally>,
+    missed: Rc<Missed>,
+}
+
+/// A part of a round, on its way to its place.
+struct Sending {
+    part: Part,
+    nodes: Rc<Nodes>,
+    write: Rc<Vec<PlannedMutation>>,
     tally: Rc<Tally>,
     missed: Rc<Missed>,
 }
@@ -145,16 +160,29 @@ impl Writes {
         kind: Kind,
     ) -> Result<(), Failure> {
         let runtime = &self.shards.runtime;
-        let fence = &self.shards.fence;
         let until = runtime.now() + self.shards.timeouts.get(kind.timeout);
         let mut pending = Pending::new(planned);
+        let written = self.write_rounds(&mut pending, (&needs, kind), until).await;
+        // Nothing of it was sent since.
+        pending.end_last(Stage::Over);
+        written
+    }
+
+    async fn write_rounds(
+        self: &Rc<Self>,
+        pending: &mut Pending,
+        (needs, kind): (&Needs, Kind),
+        until: Instant,
+    ) -> Result<(), Failure> {
+        let runtime = &self.shards.runtime;
+        let fence = &self.shards.fence;
         loop {
-            let rests_on = self.settle(&mut pending, kind, until - runtime.now()).await?;
+            let rests_on = self.settle(pending, kind, until - runtime.now()).await?;
             if pending.planned.is_empty() {
                 return Ok(());
             }
-            if pending.acknowledged.is_empty() && is_local(&pending.planned, &needs) {
-                match self.write_locally(&mut pending, kind, rests_on).await {
+            if pending.acknowledged.is_empty() && is_local(&pending.planned, needs) {
+                match self.write_locally(pending, kind, rests_on).await {
                     Err(ReplicaError::Stale { epoch, .. }) if !pending.planned.is_empty() => {
                         self.catch_up(None, epoch, until - runtime.now()).await;
                         if runtime.now() >= until {
@@ -170,11 +198,16 @@ impl Writes {
                     written => return Ok(written?),
                 }
             }
-            match self.round(pending, &needs, (kind, rests_on), until - runtime.now()).await? {
-                Round::Done(_) if !fence.is_placed_otherwise(rests_on) => return Ok(()),
-                Round::Done(next) => pending = next,
+            let before = std::mem::take(pending);
+            match self.round(before, needs, (kind, rests_on), until - runtime.now()).await? {
+                Round::Done(next) => {
+                    *pending = next;
+                    if !fence.is_placed_otherwise(rests_on) {
+                        return Ok(());
+                    }
+                }
                 Round::Stale(next, node, epoch) => {
-                    pending = next;
+                    *pending = next;
                     self.catch_up(Some(node), epoch, until - runtime.now()).await;
                 }
             }
@@ -186,7 +219,12 @@ impl Writes {
     /// Follows a node up to an epoch that it answered with.
     pub(crate) async fn catch_up(&self, node: Option<HostId>, epoch: Epoch, time: Duration) {
         // Too late, or not yet: the next look at the plan and the clock says which.
-        let _ = self.shards.runtime.timeout(time, self.shards.fence.catch_up_after(node, epoch)).await;
+        let _ = self.has_caught_up(node, epoch, time).await;
+    }
+
+    /// The same. False: not within the time.
+    async fn has_caught_up(&self, node: Option<HostId>, epoch: Epoch, time: Duration) -> bool {
+        self.shards.runtime.timeout(time, self.shards.fence.catch_up_after(node, epoch)).await == Ok(true)
     }
 
     /// Sees to it that all plans are as they would be now. Gives the epoch that they rest on, which this node has applied.
@@ -222,22 +260,21 @@ impl Writes {
     fn judge_all(&self, pending: &mut Pending, kind: Kind) -> Result<Judged, Failure> {
         let fence = &self.shards.fence;
         let (mut rests_on, mut missing) = (NO_EPOCH, None);
-        let mut index = 0;
-        while let Some(planned) = pending.planned.get(index) {
+        let mut counts_no_more = Vec::new();
+        for (index, planned) in pending.planned.iter().enumerate() {
             let judge = |table| fence.judge(table, planned.moment, planned.replication.placed(), kind.is_derived);
             match planned.table().map_or(Plan::Stands(NO_EPOCH), judge) {
                 Plan::Stands(epoch) => rests_on = rests_on.max(epoch),
                 Plan::Outdated(epoch) => missing = missing.max(Some(epoch)),
-                Plan::Truncated | Plan::Gone if kind.is_derived => {
-                    stdx::sometimes!("a derived write is dropped");
-                    pending.remove(index);
-                    continue;
-                }
+                Plan::Truncated | Plan::Gone if kind.is_derived => counts_no_more.push(index),
                 Plan::Truncated | Plan::Gone => {
                     return Err(Failure::Refused(ReplicaError::UnknownTable { shard: ReplicaShard::here() }));
                 }
             }
-            index += 1;
+        }
+        if !counts_no_more.is_empty() {
+            stdx::sometimes!("a derived write is dropped");
+            pending.remove(&counts_no_more);
         }
         Ok(missing.map_or(Judged::Stand(rests_on), Judged::Missing))
     }
@@ -265,9 +302,13 @@ impl Writes {
     ) -> Result<Round, Failure> {
         let sent = self.send(pending, needs, (kind, rests_on));
         let (tally, ring) = (&sent.tally, sent.nodes.ring());
-        match self.verdict(&sent, time).await {
-            // They go to the replicas of then, whatever the ring is by now.
-            Verdict::Failed(_) if sent.missed.suffice(&tally.unmet(ring)).await => {
+        let verdict = self.verdict(&sent, time).await;
+        // They go to the replicas of then, whatever the ring is by now.
+        let is_short = matches!(verdict, Verdict::Failed(_) | Verdict::Open);
+        let has_hints = is_short && sent.missed.suffice(&tally.unmet(ring));
+        sent.missed.end();
+        match verdict {
+            _ if has_hints => {
                 tally.end(Stage::Over);
                 Ok(Round::Done(Pending::default()))
             }
@@ -275,12 +316,8 @@ impl Writes {
                 tally.end(Stage::Over);
                 Err(failure)
             }
-            Verdict::Stale(node, epoch) => {
-                tally.end(Stage::Superseded);
-                Ok(Round::Stale(sent.pending(), ring.node(node).host_id, epoch))
-            }
+            Verdict::Stale(node, epoch) => Ok(Round::Stale(sent.pending(), ring.node(node).host_id, epoch)),
             Verdict::Done | Verdict::Open if self.shards.fence.is_placed_otherwise(rests_on) => {
-                tally.end(Stage::Superseded);
                 Ok(Round::Done(sent.pending()))
             }
             Verdict::Done | Verdict::Open => {
@@ -291,16 +328,15 @@ impl Writes {
     }
 
     /// Sends each mutation to its live replicas that have not acknowledged it, and makes the hints of those that are down.
-    fn send(
-        self: &Rc<Self>,
-        Pending { planned, acknowledged }: Pending,
-        needs: &Needs,
-        (kind, rests_on): (Kind, Epoch),
-    ) -> Sent {
+    fn send(self: &Rc<Self>, mut pending: Pending, needs: &Needs, (kind, rests_on): (Kind, Epoch)) -> Sent {
+        // This round has all that the last one did not.
+        pending.end_last(Stage::Superseded);
+        let Pending { planned, acknowledged, .. } = pending;
         let nodes = Rc::clone(planned[0].replication.nodes());
         let planned = Rc::new(planned);
         let tally = Rc::new(Tally::new(self.shards.storage.planted()));
-        let missed = Rc::new(Missed::new(self.hints.as_ref(), kind.hinting, nodes.ring().epoch(), planned.len()));
+        let epoch = nodes.ring().epoch();
+        let missed = Rc::new(Missed::new(self.hints.as_ref(), kind.hinting, epoch, planned.len(), tally.signal()));
         let (mut parts, mut absent): (Vec<Part>, Vec<Part>) = (Vec::new(), Vec::new());
         for (index, of) in planned.iter().enumerate() {
             let hosts = acknowledged.get(index).map_or(&[][..], Vec::as_slice);
@@ -321,38 +357,74 @@ impl Writes {
             part.is_missed(&missed, &nodes, &planned);
         }
         let terms = WriteTerms { durable: kind.is_durable, planned: rests_on };
-        let terms = (terms, self.shards.timeouts.get(kind.timeout));
         for part in parts {
-            let (writes, nodes, tally) = (Rc::clone(self), Rc::clone(&nodes), Rc::clone(&tally));
-            let (write, missed) = (Rc::clone(&planned), Rc::clone(&missed));
-            self.shards.runtime.spawn(Group::Query, async move {
-                let (node, answer) = part.place.write(&writes.shards, &nodes, &part.mutations(&write), terms).await;
-                if is_missed(&answer) {
-                    part.is_missed(&missed, &nodes, &write);
-                }
-                tally.count(node, &part.indices, &answer);
-                if let Answer::Refused(ReplicaError::Stale { epoch, .. }) = answer {
-                    let host = nodes.ring().node(node).host_id;
-                    writes.when_over(&tally, (&write, &part.indices), kind, (host, epoch)).await;
-                }
-            });
+            let (nodes, write) = (Rc::clone(&nodes), Rc::clone(&planned));
+            let sending = Sending { part, nodes, write, tally: Rc::clone(&tally), missed: Rc::clone(&missed) };
+            let writes = Rc::clone(self);
+            self.shards.runtime.spawn(Group::Query, async move { writes.send_part(&sending, kind, terms).await });
         }
         Sent { nodes, planned, acknowledged, tally, missed }
     }
 
-    /// Waits for the answers that decide a round, or until its time is over.
+    /// Sends a part, counts its answer, and hints it if there is none.
+    async fn send_part(self: &Rc<Self>, sending: &Sending, kind: Kind, terms: WriteTerms) {
+        let Sending { part, nodes, write, tally, .. } = sending;
+        // What this node writes itself is waited for elsewhere.
+        let ending = self.hints.as_ref().map(|hints| &hints.ending).filter(|_| matches!(part.place, Place::There(_)));
+        let _open = ending.map(Ending::open_part);
+        let mutations = part.mutations(write);
+        let terms = (terms, self.shards.timeouts.get(kind.timeout));
+        let writing = part.place.write(&self.shards, nodes, &mutations, terms);
+        let (node, answer) = match (ending, part.place) {
+            (Some(ending), Place::There(node)) => ending.cuts(writing).await.unwrap_or((node, Answer::Silent)),
+            _ => writing.await,
+        };
+        if is_missed(&answer) {
+            sending.is_missed();
+        }
+        tally.count(node, &part.indices, &answer);
+        if let Answer::Refused(ReplicaError::Stale { epoch, .. }) = answer {
+            let late = self.when_over(sending, kind, (nodes.ring().node(node).host_id, epoch));
+            let is_written = match ending {
+                Some(ending) => ending.cuts(late).await.unwrap_or(false),
+                None => late.await,
+            };
+            if !is_written {
+                sending.is_missed();
+            }
+        }
+    }
+
+    /// Waits for the answers that decide a round, or until its time is over. Open: hints suffice.
     async fn verdict(&self, Sent { nodes, tally, missed, .. }: &Sent, time: Duration) -> Verdict {
         let counting = async {
             loop {
-                match tally.verdict(nodes.ring()) {
-                    Verdict::Open => tally.changed().await,
-                    // What is still open may have a hint yet.
-                    Verdict::Failed(_) if missed.may_suffice() && tally.is_open() => match tally.stale() {
-                        Some((node, epoch)) => return Verdict::Stale(node, epoch),
-                        None => tally.changed().await,
-                    },
-                    verdict => return verdict,
+                let verdict = tally.verdict(nodes.ring());
+                if !missed.may_suffice() || matches!(verdict, Verdict::Done | Verdict::Stale(..)) {
+                    match verdict {
+                        Verdict::Open => tally.changed().await,
+                        verdict => return verdict,
+                    }
+                    continue;
                 }
+                let unmet = tally.unmet(nodes.ring());
+                if missed.suffice(&unmet) {
+                    return Verdict::Open;
+                }
+                // Where all may be answered yet, the hints are synced when they are written.
+                if !tally.may_all_be_answered(&unmet) {
+                    missed.hurry();
+                }
+                // What is still open may have a hint yet.
+                if matches!(verdict, Verdict::Failed(_)) {
+                    if let Some((node, epoch)) = tally.stale() {
+                        return Verdict::Stale(node, epoch);
+                    }
+                    if !tally.is_open() && !missed.are_on_their_way(&unmet) {
+                        return verdict;
+                    }
+                }
+                tally.changed().await;
             }
         };
         match self.shards.runtime.timeout(missed.patience(time), counting).await {
@@ -361,35 +433,41 @@ impl Writes {
         }
     }
 
-    /// Waits until a write is over of which a replica was Stale, and sends that part again, by a plan of then. Does nothing if the write goes on: it is planned
-    /// again as a whole.
+    /// Waits until a write is over of which a replica was Stale, and sends that part again, by a plan of then. True also if the write has gone on: then it was
+    /// planned again as a whole. False: the replica lacks the part.
     async fn when_over(
         self: &Rc<Self>,
-        tally: &Rc<Tally>,
-        (write, indices): (&Rc<Vec<PlannedMutation>>, &[usize]),
+        Sending { part, write, tally, .. }: &Sending,
         kind: Kind,
         (node, epoch): (HostId, Epoch),
-    ) {
-        // A client that is gone has its write's future dropped.
+    ) -> bool {
         let time = self.shards.timeouts.get(kind.timeout);
-        let stage = self.shards.runtime.timeout(time, tally.ended()).await;
-        if stage != Ok(Stage::Over) || kind.late_tries == 0 {
-            return;
+        match self.shards.runtime.timeout(time.saturating_mul(ENDED_TIMES), tally.ended()).await {
+            Ok(Stage::Superseded) => return true,
+            Ok(Stage::Over | Stage::Counting) => {}
+            Err(Elapsed) => return false,
+        }
+        if kind.late_tries == 0 || !self.has_caught_up(Some(node), epoch, time).await {
+            return false;
         }
         stdx::sometimes!("a part is planned again after its write");
-        self.catch_up(Some(node), epoch, time).await;
-        let late: Vec<PlannedMutation> = indices.iter().map(|&index| write[index].clone()).collect();
+        let late: Vec<PlannedMutation> = part.indices.iter().map(|&index| write[index].clone()).collect();
         let sent: Pin<Box<dyn Future<Output = Result<(), Failure>> + '_>> =
             Box::pin(self.write_planned(late, Needs::Fixed(Required::Total(0)), kind.late()));
-        if let Err(error) = sent.await {
-            tracing::debug!(%error, "a part of a write that was planned again is not written");
-        }
+        sent.await.inspect_err(|error| tracing::debug!(%error, "cannot plan a part of a write again")).is_ok()
+    }
+}
+
+impl Sending {
+    /// Has the part hinted, as of this round.
+    fn is_missed(&self) {
+        self.part.is_missed(&self.missed, &self.nodes, &self.write);
     }
 }
 
 impl Pending {
     pub(super) fn new(planned: Vec<PlannedMutation>) -> Pending {
-        Pending { planned, acknowledged: Vec::new() }
+        Pending { planned, ..Pending::default() }
     }
 
     /// Plans all again, as ring and tables are now. An acknowledgement from before a truncation is of a row that the truncation took.
@@ -404,10 +482,20 @@ impl Pending {
         }
     }
 
-    fn remove(&mut self, index: usize) {
-        self.planned.remove(index);
-        if !self.acknowledged.is_empty() {
-            self.acknowledged.remove(index);
+    /// Removes the mutations at `indices`, which are in order.
+    fn remove(&mut self, indices: &[usize]) {
+        fn keep<T>(all: &mut Vec<T>, removed: &[usize]) {
+            let mut index = 0..;
+            all.retain(|_| index.next().is_some_and(|index| removed.binary_search(&index).is_err()));
+        }
+        keep(&mut self.planned, indices);
+        keep(&mut self.acknowledged, indices);
+    }
+
+    /// Ends the last round, if there was one.
+    fn end_last(&mut self, stage: Stage) {
+        if let Some(tally) = self.last.take() {
+            tally.end(stage);
         }
     }
 
@@ -428,7 +516,7 @@ impl Sent {
             let new: Vec<HostId> = written.into_iter().map(host).filter(|id| !hosts.contains(id)).collect();
             hosts.extend(new);
         }
-        Pending { planned: self.planned.to_vec(), acknowledged: all }
+        Pending { planned: self.planned.to_vec(), acknowledged: all, last: Some(Rc::clone(&self.tally)) }
     }
 }
 

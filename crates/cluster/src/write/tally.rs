@@ -48,7 +48,7 @@ pub(super) enum Stage {
     Counting,
     /// None: the write was planned again, as a whole.
     Superseded,
-    /// None: the write has ended.
+    /// None: the write has ended, and nothing of it was sent since.
     Over,
 }
 
@@ -147,6 +147,11 @@ impl Tally {
         self.changed.notified().await;
     }
 
+    /// The signal of the next answer, or of whatever else may decide the request.
+    pub(super) fn signal(&self) -> &Notify {
+        &self.changed
+    }
+
     /// What the answers so far come to.
     pub(super) fn verdict(&self, ring: &Ring) -> Verdict {
         let mut verdict = Verdict::Done;
@@ -170,6 +175,12 @@ impl Tally {
     /// The last replica that was asked by a plan that is too old, and the epoch of the change that it has applied.
     pub(super) fn stale(&self) -> Option<(NodeIndex, Epoch)> {
         self.stale.borrow().last().copied()
+    }
+
+    /// True if some replica may still answer for each of these mutations.
+    pub(super) fn may_all_be_answered(&self, indices: &[usize]) -> bool {
+        let mutations = self.mutations.borrow();
+        indices.iter().all(|&index| !mutations[index].open.is_empty())
     }
 
     /// True if some replica may still answer.

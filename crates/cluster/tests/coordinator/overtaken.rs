@@ -5,9 +5,9 @@ use std::time::Duration;
 use cluster::coordinator::Failure;
 use runtime::Group;
 use runtime::sim::Link;
-use topology::ConsistencyLevel::{All, One, Quorum};
+use topology::ConsistencyLevel::{self, All, One, Quorum};
 
-use crate::world::{Change, PAUSE, on_nodes, on_nodes_with_hints};
+use crate::world::{Change, FIRST, PAUSE, on_nodes, on_nodes_with_hints};
 
 const CUT: Link = Link { is_cut: true, ..SLOW };
 const GOOD: Link = Link { latency_min_nanos: 20_000, latency_max_nanos: 200_000, ..SLOW };
@@ -161,4 +161,42 @@ fn a_hint_does_not_bring_back_what_its_target_has_truncated_first() {
         assert_eq!((hints.figures().void, hints.figures().delivered), (1, 0));
         assert_eq!(node.holders(b"k").await, [0u8; 0]);
     });
+}
+
+/// A write whose other replica has applied a change that this node cannot follow has a hint for it.
+fn a_stale_part_is_hinted(level: ConsistencyLevel, written: Result<(), Failure>) {
+    on_nodes_with_hints(2, 2, async move |node| {
+        node.until_up(1).await;
+        // This node has written its own part before the other answers.
+        node.site.link(0, 1, SLOW);
+        node.runtime.sleep(10 * PAUSE).await;
+        node.site.stick(0);
+        let grown = node.site.agree(Change::Ring(3));
+        for other in [1, 2] {
+            node.on(other, move |other| async move { other.apply_to(grown) }).await;
+        }
+        assert_eq!(node.write(vec![node.planned(b"k")], level).await, written);
+        let hints = node.coordinator.hints().expect("they are kept");
+        // An hour of the world at most.
+        while hints.figures().created == 0 {
+            node.runtime.sleep(PAUSE).await;
+        }
+        assert_eq!(node.coordinator.ring().epoch().0, FIRST, "the change is not known here");
+        node.site.loosen(0);
+        while hints.figures().delivered == 0 {
+            node.runtime.sleep(PAUSE).await;
+        }
+        let (replicas, holders) = (node.replicas(b"k"), node.holders(b"k").await);
+        assert!(holders.contains(&1) || !replicas.contains(&1), "{replicas:?} are to have it: {holders:?}");
+    });
+}
+
+#[test]
+fn a_stale_part_of_an_acknowledged_write_is_hinted_where_its_change_cannot_be_followed() {
+    a_stale_part_is_hinted(One, Ok(()));
+}
+
+#[test]
+fn a_stale_part_of_a_write_that_timed_out_is_hinted_too() {
+    a_stale_part_is_hinted(All, Err(Failure::Timeout { received: 1 }));
 }

@@ -173,6 +173,11 @@ impl Site {
     pub fn stick(&self, node: u8) {
         self.is_stuck[usize::from(node)].set(true);
     }
+
+    /// It does again.
+    pub fn loosen(&self, node: u8) {
+        self.is_stuck[usize::from(node)].set(false);
+    }
 }
 
 /// A node.

@@ -29,6 +29,8 @@ const PAGE_CACHE_PART_BESIDE_ROWS: u64 = 8;
 
 /// Limit of the time for requests in flight when the node shuts down.
 const DRAIN_PATIENCE: Duration = Duration::from_secs(10);
+/// Time for the last hints to get to their disk, at the node's end.
+const HINTS_PATIENCE: Duration = Duration::from_secs(5);
 
 /// Memory for results under construction that any shard has: the longest one fits.
 const RESULT_BYTES_MIN: usize = 72 << 20;
@@ -325,14 +327,25 @@ impl ShardNode {
     async fn sync(&self) -> Answer {
         let Some((storage, _)) = &self.opened else { return Ok(()) };
         let engine = self.handles.engine.borrow().clone();
-        if let Some(hints) = engine.as_ref().and_then(|engine| engine.coordinator().hints()) {
-            hints.end().await;
+        let hints = engine.as_ref().and_then(|engine| engine.coordinator().hints());
+        if let Some(hints) = hints {
+            hints.take_open_parts().await;
         }
         // What the log does not have is lost otherwise; what it has would only have to be replayed.
         if let Err(error) = storage.flush_at_end(self.config.flush_on_drain).await {
             tracing::warn!(shard = self.runtime.shard().0, %error, "flush at shutdown failed; the next start replays the commit log");
         }
-        storage.drain().await.map_err(|error| format!("final commit log sync failed: {error}"))
+        let drained = storage.drain().await;
+        // After the log: a disk of hints that hangs holds up no data.
+        if let Some(hints) = hints
+            && !hints.end(HINTS_PATIENCE).await
+        {
+            tracing::warn!(
+                shard = self.runtime.shard().0,
+                "hints not synced in time; those of the last moments are lost"
+            );
+        }
+        drained.map_err(|error| format!("final commit log sync failed: {error}"))
     }
 
     /// Logs the totals of the shard since its start, once, at its end. `crossed` says how well clients find the shards of their keys.

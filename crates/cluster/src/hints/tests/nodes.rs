@@ -1,5 +1,8 @@
 //! Three nodes: the first coordinates, the others are started, killed and started again. Each other node shows which rows it has by itself.
 
+mod ends;
+mod refusals;
+
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
@@ -22,6 +25,8 @@ use crate::paxos::with_state_table;
 use crate::plan::Replication;
 
 const TABLE: TableId = TableId([7; 16]);
+/// A table that not all nodes know.
+const OTHER: TableId = TableId([8; 16]);
 /// Of the world's time.
 const AT_MOST: Duration = Duration::from_secs(300);
 const PAUSE: Duration = Duration::from_millis(10);
@@ -47,25 +52,28 @@ fn ring(epoch: u64, nodes: u8, local: u8) -> Rc<Ring> {
     Rc::new(Ring::new(Epoch(epoch), (0..nodes).map(node).collect(), NodeIndex(u16::from(local))))
 }
 
-fn table() -> Table {
+fn table(id: TableId, name: &str) -> Table {
     let columns = vec![
         Column::new(ColumnKind::PartitionKey, ColumnId(0), "k", CqlType::Blob),
         Column::new(ColumnKind::Clustering, ColumnId(1), "c", CqlType::Blob),
         Column::new(ColumnKind::Regular, ColumnId(2), "v", CqlType::Blob),
     ];
-    Table::new(TABLE, "ks", "t", columns, TableOptions::default())
+    Table::new(id, "ks", name, columns, TableOptions::default())
 }
 
 fn strategy(replication_factor: u32) -> ReplicationStrategy {
     ReplicationStrategy::Simple { replication_factor }
 }
 
-fn schema(replicas: u32) -> Schema {
+fn schema(replicas: u32, has_other: bool) -> Schema {
     let replication = [("class", "SimpleStrategy".to_owned()), ("replication_factor", replicas.to_string())];
     let replication = replication.map(|(name, value)| (name.to_owned(), value)).into();
     let strategy = strategy(replicas);
     let keyspace = KeyspaceDef { name: "ks".into(), replication, strategy, durable_writes: true, tenure: 0 };
-    let changes = [SchemaChange::PutKeyspace(keyspace), SchemaChange::PutTable(Box::new(table()))];
+    let mut changes = vec![SchemaChange::PutKeyspace(keyspace), SchemaChange::PutTable(Box::new(table(TABLE, "t")))];
+    if has_other {
+        changes.push(SchemaChange::PutTable(Box::new(table(OTHER, "other"))));
+    }
     with_state_table(&Schema::empty().with_all(&changes))
 }
 
@@ -93,17 +101,18 @@ struct Options {
     replicas: u32,
     hints: HintOptions,
     truncations: Truncations,
+    has_other: bool,
 }
 
 fn options(replicas: u32) -> Options {
     let hints = HintOptions { dir: Some("/data/hints".into()), throttle: 0, ..HintOptions::default() };
-    Options { boot: 1, replicas, hints, truncations: Truncations::new() }
+    Options { boot: 1, replicas, hints, truncations: Truncations::new(), has_other: true }
 }
 
 async fn open(runtime: &Runtime, node: u8, options: Options) -> Coordinator {
     let mut storage = StorageOptions::new("/data", options.boot, 16 << 20);
     storage.planted = planted();
-    let (sharder, schema) = (Sharder::new(1), schema(options.replicas));
+    let (sharder, schema) = (Sharder::new(1), schema(options.replicas, options.has_other));
     let storage = Shard::open(runtime, storage, sharder, &schema, &options.truncations).await.expect("it opens");
     let first = ring(1, 3, node);
     let local = first.local_node().internode;
@@ -125,7 +134,8 @@ async fn open(runtime: &Runtime, node: u8, options: Options) -> Coordinator {
     let listener = runtime.listen(local).await.expect("the address is this machine's");
     coordinator.accept_peers(listener);
     let (present, replicas) = (coordinator.clone(), options.replicas);
-    coordinator.deliver_hints(move |table| (table == TABLE).then(|| present.replication(&strategy(replicas))));
+    coordinator
+        .deliver_hints(move |table| [TABLE, OTHER].contains(&table).then(|| present.replication(&strategy(replicas))));
     coordinator
 }
 
@@ -169,8 +179,12 @@ impl Client {
     }
 
     fn planned(&self, key: &[u8]) -> PlannedMutation {
+        self.planned_in(TABLE, key)
+    }
+
+    fn planned_in(&self, table: TableId, key: &[u8]) -> PlannedMutation {
         let mut mutation = Vec::new();
-        let mut encoder = MutationEncoder::begin(&mut mutation, TABLE, token_of(key), key);
+        let mut encoder = MutationEncoder::begin(&mut mutation, table, token_of(key), key);
         let mut row = encoder.row([&b"c"[..]]);
         row.cell(ColumnId(2), 1, None, b"value");
         encoder.finish();
@@ -185,9 +199,15 @@ impl Client {
 
     /// A key whose only replica is this node.
     fn key_of(&self, node: u16) -> Vec<u8> {
-        let keys = (0..1_000u32).map(|number| number.to_be_bytes().to_vec());
-        let mut of_node = keys.filter(|key| self.replication.replicas(token_of(key)) == [NodeIndex(node)]);
-        of_node.next().expect("each node has a part of the ring")
+        self.key_of_all([node])
+    }
+
+    /// A key with these replicas alone.
+    fn key_of_all<const N: usize>(&self, nodes: [u16; N]) -> Vec<u8> {
+        let mut keys = (0..1_000u32).map(|number| number.to_be_bytes().to_vec());
+        let nodes: BTreeSet<NodeIndex> = nodes.map(NodeIndex).into();
+        let replicas = |key: &Vec<u8>| self.replication.replicas(token_of(key)).iter().copied().collect();
+        keys.find(|key| nodes == replicas(key)).expect("each node has a part of the ring")
     }
 
     fn figures(&self) -> HintFigures {
@@ -322,7 +342,7 @@ fn what_was_truncated_while_the_node_was_down_is_not_delivered() {
     let ended = Rc::clone(&is_ended);
     nodes.work(&options, move |client| async move {
         work(client.clone()).await;
-        client.coordinator.hints().expect("there is a folder").end().await;
+        client.coordinator.hints().expect("there is a folder").end(AT_MOST).await;
         ended.set(true);
     });
     nodes.until("all are written", || is_ended.get());
