@@ -60,7 +60,7 @@ fn metrics_are_prometheus_text_on_both_ports() {
         assert_eq!(sum("helenus_transport_current_connections", any), 1.0);
         assert_eq!(sum("helenus_memtables_mutations_total", any), 1.0);
         assert_eq!(sum("helenus_table_mutations_total", ("table", "t")), 1.0);
-        assert_eq!(sum("helenus_transport_request_latency_seconds_count", ("kind", "read")), 1.0);
+        assert_eq!(sum("helenus_transport_request_latency_seconds_count", ("kind", "range")), 1.0);
         assert_eq!(sum("helenus_transport_request_latency_seconds_count", ("kind", "write")), 1.0);
         assert!(sum("helenus_transport_request_latency_seconds_sum", ("kind", "write")) > 0.0);
         assert!(sum("helenus_transport_errors_total", any) >= 1.0);
@@ -213,9 +213,9 @@ fn slow_and_large_requests_are_told() {
         told.iter().filter(is_it).count()
     };
     assert_eq!((count("write", INSERT), count("other", INSERT)), (ROWS as usize, 1), "{told:?}");
-    assert_eq!(count("read", "SELECT v FROM k.t"), 1, "{told:?}");
+    assert_eq!(count("range", "SELECT v FROM k.t"), 1, "{told:?}");
     let large: Vec<_> = told.iter().filter(|query| number(query, "bytes") >= 1 << 20).collect();
-    assert_eq!((large.len(), &large[0]["kind"]), (1, &"read".into()), "{told:?}");
+    assert_eq!((large.len(), &large[0]["kind"]), (1, &"range".into()), "{told:?}");
     let metrics = get(server.metrics_port, "/metrics");
     let sum = |name: &str| -> f64 {
         let samples = metrics.lines().filter(|line| line.starts_with(&format!("{name}{{")));
