@@ -68,12 +68,14 @@ pub(super) struct Kind {
     late_tries: u8,
     /// The hints of what is missed.
     hinting: Hinting,
+    /// Wall clock when the write began, microseconds since 1970; `None`: with its first round.
+    created: Option<i64>,
 }
 
 impl Kind {
     /// A client's own.
     pub(super) const PLAIN: Kind =
-        Kind { is_durable: false, is_derived: false, late_tries: LATE_TRIES, hinting: Hinting::Kept };
+        Kind { is_durable: false, is_derived: false, late_tries: LATE_TRIES, hinting: Hinting::Kept, created: None };
     /// The states of counters.
     pub(super) const STATES: Kind = Kind { is_derived: true, ..Kind::PLAIN };
     /// A logged batch.
@@ -84,6 +86,11 @@ impl Kind {
     /// The same with other hints.
     pub(super) fn with_hints(self, hinting: Hinting) -> Kind {
         Kind { hinting, ..self }
+    }
+
+    /// The same of a write that began at a time, by the wall clock.
+    pub(super) fn since(self, created: i64) -> Kind {
+        Kind { created: Some(created), ..self }
     }
 
     /// A part of it that is planned again after the write's end. A truncation since takes it along with what was acknowledged before.
@@ -133,7 +140,7 @@ impl Writes {
         self: &Rc<Self>,
         planned: Vec<PlannedMutation>,
         needs: Needs,
-        kind: Kind,
+        mut kind: Kind,
     ) -> Result<(), Failure> {
         let runtime = &self.shards.runtime;
         let fence = &self.shards.fence;
@@ -161,6 +168,8 @@ impl Writes {
                     written => return Ok(written?),
                 }
             }
+            // All rounds are of one write.
+            kind.created.get_or_insert_with(|| runtime.wall_clock_micros());
             match self.round(pending, &needs, (kind, rests_on), until - runtime.now()).await? {
                 Round::Done(_) if !fence.is_placed_otherwise(rests_on) => return Ok(()),
                 Round::Done(next) => pending = next,
@@ -290,7 +299,12 @@ impl Writes {
         let nodes = Rc::clone(planned[0].replication.nodes());
         let planned = Rc::new(planned);
         let tally = Rc::new(Tally::new(self.shards.storage.planted()));
-        let missed = Rc::new(Missed::new(self.hints.as_ref(), kind.hinting, nodes.ring().epoch(), planned.len()));
+        let missed = Rc::new(Missed::new(
+            self.hints.as_ref(),
+            kind.hinting,
+            (nodes.ring().epoch(), kind.created),
+            planned.len(),
+        ));
         let (mut parts, mut absent): (Vec<Part>, Vec<Part>) = (Vec::new(), Vec::new());
         for (index, of) in planned.iter().enumerate() {
             let hosts = acknowledged.get(index).map_or(&[][..], Vec::as_slice);
