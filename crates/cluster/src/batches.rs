@@ -4,38 +4,33 @@
 //! | state | event | state then |
 //! |---|---|---|
 //! | – | a copy is synced | kept |
-//! | kept, asked about | its coordinator says that the batch is done | gone |
+//! | – | a copy is synced, and its batch is remembered as done | none: its record is finished |
+//! | any | its coordinator says that the batch is done | gone, and remembered |
 //! | kept | due, and looked at | asked about |
 //! | asked about | its coordinator has it unfinished, or it could not be delivered | kept, due again later |
-//! | asked about | delivered | gone, and remembered |
+//! | asked about | its coordinator has it no more, or it is delivered | gone, and remembered |
 //!
-//! The records lie in the shard's commit log as unfinished batches of its own, so a start delivers what is kept. What bounds those bounds copies.
+//! A copy is told from a later one of the same name by its record. The records lie in the shard's commit log, each with the name of its batch, so a start keeps what was kept.
+//! What bounds the shard's unfinished batches bounds copies.
 
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
+use std::time::Duration;
 
+use planted::{Bug, Planted};
 use runtime::Instant;
 use storage::BatchId;
 use topology::HostId;
 
+pub use storage::BatchName;
+
 /// The most names of a message.
 pub(crate) const NAMES_MAX: usize = 4096;
-/// Names of delivered copies that are remembered.
+/// Names of batches that are done and remembered.
 const REMEMBERED_MAX: usize = 4096;
-
-/// The name of a batch among those of all nodes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct BatchName {
-    /// Its coordinator.
-    pub host_id: HostId,
-    /// The coordinator's start at which it was logged.
-    pub boot: u64,
-    /// The coordinator's shard.
-    pub shard: u16,
-    /// The place of its record in that shard's log.
-    pub sequence: u64,
-}
+/// The longest rest of a copy that could not be delivered, unless it is looked at less often anyway.
+const REST_MAX: Duration = Duration::from_secs(60);
 
 /// A batch as a node knows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -44,19 +39,20 @@ pub enum Fate {
     Unknown,
     /// It has it, and its delivery is not done.
     Unfinished,
-    /// It has delivered it.
-    Delivered,
+    /// It is delivered or given up: nothing is left to be done.
+    Done,
 }
 
 struct Kept {
     /// The record in this shard's log.
     id: BatchId,
+    /// Those that are still to be delivered.
     mutations: Rc<Vec<Vec<u8>>>,
     /// When it is looked at next.
     due: Instant,
     is_asked_about: bool,
-    /// A delivery was tried.
-    is_tried: bool,
+    /// The rest after the next delivery that fails.
+    rest: Duration,
 }
 
 /// A copy that is due.
@@ -64,23 +60,42 @@ pub(crate) struct Due {
     pub(crate) name: BatchName,
     pub(crate) id: BatchId,
     pub(crate) mutations: Rc<Vec<Vec<u8>>>,
-    /// A delivery was tried before.
-    pub(crate) is_tried: bool,
+}
+
+/// The last names of batches that are done.
+#[derive(Default)]
+struct Remembered {
+    in_order: VecDeque<BatchName>,
+    names: BTreeSet<BatchName>,
+}
+
+impl Remembered {
+    fn add(&mut self, name: BatchName) {
+        if !self.names.insert(name) {
+            return;
+        }
+        self.in_order.push_back(name);
+        if self.in_order.len() > REMEMBERED_MAX {
+            let oldest = self.in_order.pop_front().expect("it has more than one");
+            assert!(self.names.remove(&oldest), "a name in order is a name");
+        }
+    }
 }
 
 /// The copies of a shard.
 pub(crate) struct Copies {
     own: HostId,
     kept: RefCell<BTreeMap<BatchName, Kept>>,
-    delivered: RefCell<VecDeque<BatchName>>,
+    done: RefCell<Remembered>,
     /// A task looks at what is due.
     pub(crate) is_watched: Cell<bool>,
+    planted: Planted,
 }
 
 impl Copies {
     /// None yet. The node's own batches are no copies.
-    pub(crate) fn of_node(own: HostId) -> Copies {
-        Copies { own, kept: RefCell::default(), delivered: RefCell::default(), is_watched: Cell::new(false) }
+    pub(crate) fn of_node(own: HostId, planted: Planted) -> Copies {
+        Copies { own, kept: RefCell::default(), done: RefCell::default(), is_watched: Cell::new(false), planted }
     }
 
     /// This node.
@@ -88,14 +103,14 @@ impl Copies {
         self.own
     }
 
-    /// Keeps a copy whose record is synced, and that is looked at when it is due. `false`: there is one of that name already.
+    /// Keeps a copy whose record is synced, and that is looked at when it is due. `false`: there is one of that name already, or its batch is done.
     pub(crate) fn keep(&self, name: BatchName, id: BatchId, mutations: Vec<Vec<u8>>, due: Instant) -> bool {
         let mut kept = self.kept.borrow_mut();
-        if kept.contains_key(&name) {
+        if kept.contains_key(&name) || self.is_done(name) {
             return false;
         }
         let mutations = Rc::new(mutations);
-        kept.insert(name, Kept { id, mutations, due, is_asked_about: false, is_tried: false });
+        kept.insert(name, Kept { id, mutations, due, is_asked_about: false, rest: Duration::ZERO });
         true
     }
 
@@ -104,8 +119,16 @@ impl Copies {
         self.kept.borrow().contains_key(&name)
     }
 
-    /// The coordinator is done with a batch. Gives the copy's record, if there is a copy.
+    /// True if the batch is among the last that are done.
+    pub(crate) fn is_done(&self, name: BatchName) -> bool {
+        self.done.borrow().names.contains(&name)
+    }
+
+    /// The coordinator is done with a batch, of which a copy may be on its way still. Gives the copy's record, if there is a copy.
     pub(crate) fn done(&self, name: BatchName) -> Option<BatchId> {
+        if !self.planted.is(Bug::BatchDoneForgotten) {
+            self.done.borrow_mut().add(name);
+        }
         self.kept.borrow_mut().remove(&name).map(|kept| kept.id)
     }
 
@@ -113,7 +136,7 @@ impl Copies {
     pub(crate) fn fate(&self, name: BatchName) -> Fate {
         match () {
             () if self.has(name) => Fate::Unfinished,
-            () if self.delivered.borrow().contains(&name) => Fate::Delivered,
+            () if self.is_done(name) => Fate::Done,
             () => Fate::Unknown,
         }
     }
@@ -134,30 +157,36 @@ impl Copies {
         let due = kept.iter_mut().filter(|(_, kept)| kept.due <= now && !kept.is_asked_about);
         let due = due.take(NAMES_MAX).map(|(&name, kept)| {
             kept.is_asked_about = true;
-            Due { name, id: kept.id, mutations: Rc::clone(&kept.mutations), is_tried: kept.is_tried }
+            Due { name, id: kept.id, mutations: Rc::clone(&kept.mutations) }
         });
         due.collect()
     }
 
-    /// A copy stays, and is due again at this time; `is_tried`: it could not be delivered. It may be gone meanwhile.
-    pub(crate) fn stays(&self, name: BatchName, is_tried: bool, due: Instant) {
-        if let Some(kept) = self.kept.borrow_mut().get_mut(&name) {
-            assert!(kept.is_asked_about, "a copy stays that was looked at");
-            (kept.due, kept.is_asked_about) = (due, false);
-            kept.is_tried |= is_tried;
+    /// A copy stays, and is due again after `look`, or later. `left`: the mutations that could not be delivered; else its coordinator sees to it. The copy may be gone
+    /// meanwhile, and another be there.
+    pub(crate) fn stays(&self, due: &Due, left: Option<Vec<Vec<u8>>>, (now, look): (Instant, Duration)) {
+        let mut kept = self.kept.borrow_mut();
+        let Some(kept) = kept.get_mut(&due.name).filter(|kept| kept.id == due.id) else { return };
+        assert!(kept.is_asked_about, "a copy stays that was looked at");
+        kept.is_asked_about = false;
+        match left {
+            None => kept.due = now + look,
+            Some(left) => {
+                kept.mutations = Rc::new(left);
+                kept.rest = (kept.rest * 2).clamp(look, look.max(REST_MAX));
+                kept.due = now + kept.rest;
+            }
         }
     }
 
-    /// A copy was delivered. It may be gone meanwhile.
-    pub(crate) fn delivered(&self, name: BatchName) {
-        if let Some(kept) = self.kept.borrow_mut().remove(&name) {
-            assert!(kept.is_asked_about, "a copy is delivered that was looked at");
+    /// A copy was delivered, or need not be. It may be gone meanwhile, and another be there.
+    pub(crate) fn delivered(&self, due: &Due) {
+        self.done.borrow_mut().add(due.name);
+        let mut kept = self.kept.borrow_mut();
+        if let Some(copy) = kept.get(&due.name).filter(|copy| copy.id == due.id) {
+            assert!(copy.is_asked_about, "a copy is delivered that was looked at");
+            kept.remove(&due.name);
         }
-        let mut delivered = self.delivered.borrow_mut();
-        if delivered.len() == REMEMBERED_MAX {
-            delivered.pop_front();
-        }
-        delivered.push_back(name);
     }
 }
 
@@ -177,29 +206,86 @@ mod tests {
         due.iter().map(|due| due.name.sequence).collect()
     }
 
-    #[test]
-    fn a_copy_is_looked_at_until_its_coordinator_is_done_or_it_is_delivered() {
-        let (copies, id) = (Copies::of_node(HostId([9; 16])), BatchId::new(9, 1));
-        assert!(copies.keep(name(1), id, vec![vec![1]], at(4)) && copies.keep(name(2), id, vec![vec![2]], at(5)));
-        assert!(!copies.keep(name(1), id, vec![vec![3]], at(5)), "one of a name is enough");
-        assert_eq!(names(&copies.take_due(at(3))), [0u64; 0]);
-        assert_eq!(names(&copies.take_due(at(4))), [1]);
-        assert_eq!(names(&copies.take_due(at(5))), [2], "the first one is being looked at");
-        copies.stays(name(1), true, at(9));
-        copies.delivered(name(2));
-        assert_eq!(copies.fate(name(1)), Fate::Unfinished);
-        assert_eq!((copies.fate(name(2)), copies.fate(name(3))), (Fate::Delivered, Fate::Unknown));
-        let due = copies.take_due(at(9));
-        assert_eq!((names(&due), due[0].is_tried), (vec![1], true));
-        assert_eq!((copies.done(name(1)), copies.done(name(1))), (Some(id), None));
-        copies.stays(name(1), false, at(13));
-        assert!(copies.is_empty() && copies.fate(name(1)) == Fate::Unknown);
+    const LOOK: Duration = Duration::from_secs(4);
+
+    fn none() -> Copies {
+        Copies::of_node(HostId([9; 16]), crate::planted_by_test())
     }
 
     #[test]
-    fn delivered_names_are_remembered_up_to_a_bound() {
-        let copies = Copies::of_node(HostId([9; 16]));
-        (0..=REMEMBERED_MAX as u64).for_each(|sequence| copies.delivered(name(sequence)));
-        assert_eq!((copies.fate(name(0)), copies.fate(name(1))), (Fate::Unknown, Fate::Delivered));
+    fn a_copy_is_looked_at_until_its_coordinator_is_done_or_it_is_delivered() {
+        let (copies, id) = (none(), BatchId::new(9, 1));
+        assert!(copies.keep(name(1), id, vec![vec![1], vec![5]], at(4)) && copies.keep(name(2), id, vec![], at(5)));
+        assert!(!copies.keep(name(1), id, vec![vec![3]], at(5)), "one of a name is enough");
+        assert_eq!(names(&copies.take_due(at(3))), [0u64; 0]);
+        let first = copies.take_due(at(4));
+        assert_eq!(names(&first), [1]);
+        let second = copies.take_due(at(5));
+        assert_eq!(names(&second), [2], "the first one is being looked at");
+        copies.stays(&first[0], Some(vec![vec![5]]), (at(5), LOOK));
+        copies.delivered(&second[0]);
+        assert_eq!(copies.fate(name(1)), Fate::Unfinished);
+        assert_eq!((copies.fate(name(2)), copies.fate(name(3))), (Fate::Done, Fate::Unknown));
+        let first = copies.take_due(at(9));
+        assert_eq!((names(&first), &*first[0].mutations), (vec![1], &vec![vec![5]]), "the other one is delivered");
+        assert_eq!((copies.done(name(1)), copies.done(name(1))), (Some(id), None));
+        copies.stays(&first[0], None, (at(9), LOOK));
+        assert!(copies.is_empty() && copies.fate(name(1)) == Fate::Done);
+    }
+
+    #[test]
+    fn a_copy_that_cannot_be_delivered_rests_longer_each_time() {
+        let copies = none();
+        assert!(copies.keep(name(1), BatchId::new(9, 1), vec![vec![1]], at(0)));
+        let (mut now, mut rests) = (0, Vec::new());
+        for _ in 0..7 {
+            let due = copies.take_due(at(now));
+            copies.stays(&due[0], Some(vec![vec![1]]), (at(now), LOOK));
+            let rest = (1..).find(|rest| !copies.take_due(at(now + rest)).is_empty()).expect("it is due again");
+            now += rest;
+            rests.push(rest);
+            let again = Due { name: name(1), id: BatchId::new(9, 1), mutations: Rc::default() };
+            copies.stays(&again, None, (at(now), LOOK));
+            now += 4;
+        }
+        assert_eq!(rests, [4, 8, 16, 32, 60, 60, 60]);
+    }
+
+    /// A look at a copy ends when another copy of that name is there: the later one stays as it is.
+    #[test]
+    fn a_look_at_a_copy_that_is_gone_does_nothing_to_another_of_its_name() {
+        let copies = none();
+        let (first, second) = (BatchId::new(9, 1), BatchId::new(9, 2));
+        assert!(copies.keep(name(1), first, vec![vec![1]], at(0)));
+        let due = copies.take_due(at(0));
+        assert_eq!(copies.done(name(1)), Some(first));
+        // So many batches were done meanwhile that this one is forgotten.
+        (2..=REMEMBERED_MAX as u64 + 1).for_each(|sequence| _ = copies.done(name(sequence)));
+        assert!(copies.keep(name(1), second, vec![vec![2]], at(0)));
+        copies.stays(&due[0], Some(Vec::new()), (at(1), LOOK));
+        let again = copies.take_due(at(1));
+        assert_eq!((again[0].id, &*again[0].mutations), (second, &vec![vec![2]]));
+        copies.stays(&again[0], None, (at(1), LOOK));
+        copies.delivered(&due[0]);
+        assert!(copies.has(name(1)));
+    }
+
+    /// The coordinator waits for the first keeper only: the other may learn that the batch is done while its copy is being synced.
+    ///
+    /// Planted: batch-done-forgotten.
+    #[test]
+    fn a_copy_that_is_synced_after_its_batch_is_done_is_not_kept() {
+        let copies = none();
+        assert_eq!(copies.done(name(1)), None);
+        assert!(!copies.keep(name(1), BatchId::new(9, 1), vec![vec![1]], at(0)));
+        assert!(copies.is_empty() && copies.fate(name(1)) == Fate::Done);
+    }
+
+    #[test]
+    fn names_of_batches_that_are_done_are_remembered_up_to_a_bound() {
+        let copies = none();
+        (0..=REMEMBERED_MAX as u64).for_each(|sequence| _ = copies.done(name(sequence)));
+        (0..10).for_each(|_| _ = copies.done(name(5)));
+        assert_eq!((copies.fate(name(0)), copies.fate(name(1))), (Fate::Unknown, Fate::Done));
     }
 }

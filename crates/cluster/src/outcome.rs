@@ -55,6 +55,8 @@ pub enum Failure {
     BatchLog {
         /// Why.
         error: ReplicaError,
+        /// The keepers of copies that it has.
+        keepers: usize,
     },
 }
 

@@ -2,6 +2,7 @@
 
 mod batch;
 mod counter;
+mod found;
 mod keepers;
 mod kept;
 mod missed;

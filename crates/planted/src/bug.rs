@@ -96,6 +96,8 @@ bugs! {
         "Tasks that change the counters of one partition do not wait for each other.";
     UnfinishedBatchForgotten, "unfinished-batch-forgotten", Storage, "batches::a_batch_is_found_until_it_is_finished",
         "A start does not hand out the logged batches that were not delivered.";
+    BatchOutlivesGrace, "batch-outlives-grace", Storage, "batches::a_batch_older_than_gc_grace_is_not_delivered",
+        "A logged batch is delivered however old it is.";
     DeliveredBatchNotNoted, "delivered-batch-not-noted", Storage, "batches::a_batch_is_found_until_it_is_finished",
         "The log is not told that a logged batch is delivered.";
     ReplayToFormerOwner, "replay-to-former-owner", Storage, "reshard::records_are_taken_over_whatever_the_keyspace_asks_for_today",
@@ -236,6 +238,8 @@ bugs! {
         "TRUNCATE is answered as done when the nodes that are up have done it.";
     BatchCopyOnItself, "batch-copy-on-itself", Coordinator, "batches::a_batch_is_whole_though_its_coordinator_is_gone",
         "The copies of a logged batch stay on its coordinator.";
+    BatchDoneForgotten, "batch-done-forgotten", Requests, "batches::tests::a_copy_that_is_synced_after_its_batch_is_done_is_not_kept",
+        "A keeper that learns that a batch is done before it has the copy keeps the copy.";
     DeltaSentTwice, "delta-sent-twice", Coordinator, "counters::a_delta_whose_answer_is_lost_is_not_sent_again",
         "A counter's delta is sent again when no answer came.";
     TenureKept, "tenure-kept", Coordinator, "counters::a_range_that_was_lost_and_gained_again_is_counted_in_another_part",

@@ -313,24 +313,24 @@ fn write_kind(error: Failure, level: ConsistencyLevel, required: u32, write_type
             ErrorKind::WriteTimeout { consistency, received, block_for, write_type, contentions }
         }
         Failure::Failed { received, refusals } => failure(clamp(received), reasons(&refusals)),
-        Failure::BatchLog { error: ReplicaError::Overloaded { .. } | ReplicaError::DiskFull { .. } } => {
+        Failure::BatchLog { error: ReplicaError::Overloaded { .. } | ReplicaError::DiskFull { .. }, .. } => {
             ErrorKind::Overloaded
         }
-        Failure::BatchLog { error: ReplicaError::TooLarge { .. } } => ErrorKind::Invalid,
-        Failure::BatchLog { error: ReplicaError::Gone { .. } } => ErrorKind::WriteTimeout {
-            consistency,
-            received: 0,
-            block_for: 1,
-            write_type: WriteType::BatchLog,
-            contentions: None,
-        },
-        Failure::BatchLog { .. } => ErrorKind::WriteFailure {
-            consistency,
-            received: 0,
-            block_for: 1,
-            failures: Failures::Count(1),
-            write_type: WriteType::BatchLog,
-        },
+        Failure::BatchLog { error: ReplicaError::TooLarge { .. }, .. } => ErrorKind::Invalid,
+        Failure::BatchLog { error, keepers } => {
+            // Cassandra writes its batch log at a level of its own: on two nodes where there are two to be chosen.
+            let (consistency, block_for) = if keepers > 1 { (Consistency::Two, 2) } else { (Consistency::One, 1) };
+            let (received, write_type) = (0, WriteType::BatchLog);
+            match error {
+                ReplicaError::Gone { .. } => {
+                    ErrorKind::WriteTimeout { consistency, received, block_for, write_type, contentions: None }
+                }
+                _ => {
+                    let failures = Failures::Count(1);
+                    ErrorKind::WriteFailure { consistency, received, block_for, failures, write_type }
+                }
+            }
+        }
     }
 }
 
@@ -411,6 +411,18 @@ mod tests {
     fn levels_go_to_the_wire_and_back() {
         for consistency in Consistency::ALL {
             assert_eq!(wire_level(level(consistency)), consistency);
+        }
+    }
+
+    /// A batch log has a level of its own, whatever that of the batch.
+    #[test]
+    fn a_batch_log_that_times_out_is_of_as_many_nodes_as_keep_copies() {
+        let shard = cluster::coordinator::ReplicaShard::from(0);
+        for (keepers, consistency, block_for) in [(2, Consistency::Two, 2), (1, Consistency::One, 1)] {
+            let failure = Failure::BatchLog { error: ReplicaError::Gone { shard }, keepers };
+            let (write_type, contentions) = (WriteType::BatchLog, None);
+            let expected = ErrorKind::WriteTimeout { consistency, received: 0, block_for, write_type, contentions };
+            assert_eq!(write_kind(failure, ConsistencyLevel::Quorum, 2, WriteType::Batch), expected);
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use mutation::MutationRef;
-use schema::TableId;
+use schema::{Table, TableId};
 use topology::Token;
 
 /// What a batch that is not logged is about: it is told if that is many partitions.
@@ -52,6 +52,36 @@ impl<'m> UnloggedBatch<'m> {
         Some(format!(
             "Unlogged batch covering {count} partitions detected against table{plural} [{}]. You should use a logged batch for atomicity, \
              or asynchronous writes for performance.",
+            in_order_of_buckets(names)
+        ))
+    }
+}
+
+/// The tables of a logged batch with `gc_grace_seconds = 0`: what a crash leaves of it is too old to be delivered.
+#[derive(Default)]
+pub(crate) struct WithoutGrace(Vec<TableId>);
+
+impl WithoutGrace {
+    /// Looks at the table of one of its statements.
+    #[inline]
+    pub(crate) fn look_at(&mut self, table: &Table) {
+        if table.options.gc_grace_seconds == 0 && !self.0.contains(&table.id) {
+            self.0.push(table.id);
+        }
+    }
+
+    /// The warning, if there is one. `name_of` gives a table's keyspace and name.
+    pub(crate) fn warning(&self, name_of: impl Fn(TableId) -> Option<String>) -> Option<String> {
+        let names: Vec<String> = self.0.iter().filter_map(|id| name_of(*id)).collect();
+        let plural = match names.len() {
+            0 => return None,
+            1 => "",
+            _ => "s",
+        };
+        Some(format!(
+            "Executing a LOGGED BATCH on table{plural} [{}], configured with a gc_grace_seconds of 0. The gc_grace_seconds is used to TTL batchlog \
+             entries, so setting gc_grace_seconds too low on tables involved in an atomic batch might cause batchlog entries to expire before being \
+             replayed.",
             in_order_of_buckets(names)
         ))
     }

@@ -8,10 +8,12 @@ use mutation::MutationRef;
 use planted::Bug;
 use runtime::Group;
 use schema::TableId;
+use topology::HostId;
 
 use crate::commitlog::{CommitLog, RecordChecksum};
 use crate::error::ApplyError;
 use crate::shard::{LogSequence, Shard};
+use crate::write_start::grace_seconds;
 
 /// Bytes of unfinished batches that a shard keeps; beyond them it takes no new one.
 const UNFINISHED_BYTES_MAX: usize = 64 << 20;
@@ -45,19 +47,50 @@ impl BatchId {
     }
 }
 
+/// The name of a batch among those of all nodes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct BatchName {
+    /// Its coordinator.
+    pub host_id: HostId,
+    /// The coordinator's start at which it was logged.
+    pub boot: u64,
+    /// The coordinator's shard.
+    pub shard: u16,
+    /// The place of its record in that shard's log.
+    pub sequence: u64,
+}
+
+/// The part of a batch's record that precedes its mutations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BatchHead {
+    /// Wall clock when its write began, microseconds since 1970: judged by `gc_grace_seconds`.
+    pub created: i64,
+    /// The batch of another node that this is a copy of.
+    pub copy_of: Option<BatchName>,
+}
+
 /// A batch that was logged and is not known to be delivered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnfinishedBatch {
     /// Its name.
     pub id: BatchId,
+    /// Its age, and whose it is.
+    pub head: BatchHead,
     /// Its mutations, as they were logged, without those that were truncated since.
     pub mutations: Vec<Vec<u8>>,
+}
+
+/// An unfinished batch, as it is accounted for.
+#[derive(Debug, Clone, Copy)]
+struct Logged {
+    bytes: usize,
+    created: i64,
 }
 
 /// The unfinished batches of a shard, by name, with what they hold at a start.
 #[derive(Debug, Default)]
 pub(crate) struct Unfinished {
-    batches: BTreeMap<BatchId, usize>,
+    batches: BTreeMap<BatchId, Logged>,
     bytes: usize,
     /// Tables that were truncated while there were unfinished batches, each with the log's end at that time.
     truncated: BTreeMap<TableId, u64>,
@@ -70,17 +103,20 @@ pub(crate) struct Unfinished {
 }
 
 impl Unfinished {
-    fn add(&mut self, id: BatchId, bytes: usize) {
+    fn add(&mut self, id: BatchId, bytes: usize, created: i64) {
         self.bytes += bytes;
-        let replaced = self.batches.insert(id, bytes);
+        let replaced = self.batches.insert(id, Logged { bytes, created });
         assert!(replaced.is_none(), "a place in the log is used once");
     }
 
-    fn remove(&mut self, id: BatchId) {
-        self.bytes -= self.batches.remove(&id).unwrap_or(0);
+    /// False: it is finished already.
+    fn remove(&mut self, id: BatchId) -> bool {
+        let Some(logged) = self.batches.remove(&id) else { return false };
+        self.bytes -= logged.bytes;
         if self.batches.is_empty() {
             self.truncated.clear();
         }
+        true
     }
 
     /// The table was truncated when this was the end of the log.
@@ -93,7 +129,7 @@ impl Unfinished {
     /// Takes over one that the log held.
     pub(crate) fn find(&mut self, batch: UnfinishedBatch) {
         stdx::sometimes!("unfinished batch");
-        self.add(batch.id, batch.mutations.iter().map(Vec::len).sum());
+        self.add(batch.id, batch.mutations.iter().map(Vec::len).sum(), batch.head.created);
         self.found.push(batch);
     }
 
@@ -108,17 +144,21 @@ impl Shard {
     /// Appends a batch to the log without applying it. When the sequence is synced its parts may be delivered, and the
     /// batch will be whole whatever happens then. One call: for what [`is_small`](crate::is_small); the rest is for
     /// [`Shard::log_batch_in_steps`].
-    pub fn log_batch(&self, mutations: &[&[u8]]) -> Result<(BatchId, LogSequence), ApplyError> {
+    pub fn log_batch(&self, head: &BatchHead, mutations: &[&[u8]]) -> Result<(BatchId, LogSequence), ApplyError> {
         self.check_unfinished(mutations.iter().map(|mutation| mutation.len()).sum())?;
-        self.append_batch_record(mutations)
+        self.append_batch_record(head, mutations)
     }
 
     /// [`Shard::log_batch`], however large, letting others run in between. Waits for the log's buffer as often as it takes.
-    pub async fn log_batch_in_steps(&self, mutations: &[&[u8]]) -> Result<(BatchId, LogSequence), ApplyError> {
+    pub async fn log_batch_in_steps(
+        &self,
+        head: &BatchHead,
+        mutations: &[&[u8]],
+    ) -> Result<(BatchId, LogSequence), ApplyError> {
         let bytes = mutations.iter().map(|mutation| mutation.len()).sum();
         self.check_unfinished(bytes)?;
         let log = self.log();
-        let mut checksum = RecordChecksum::begin_logged_batch();
+        let mut checksum = RecordChecksum::begin_logged_batch(head);
         for mutation in mutations {
             self.sum_up(&mut checksum, mutation).await;
         }
@@ -131,7 +171,7 @@ impl Shard {
             }
         }
         let (id, sequence) = log.append_checked_logged_batch(mutations, &checksum);
-        self.unfinished().add(id, bytes);
+        self.unfinished().add(id, bytes, head.created);
         Ok((id, sequence))
     }
 
@@ -150,20 +190,26 @@ impl Shard {
     }
 
     /// [`Shard::log_batch`] without regard to how many there are.
-    pub(crate) fn append_batch_record(&self, mutations: &[&[u8]]) -> Result<(BatchId, LogSequence), ApplyError> {
+    pub(crate) fn append_batch_record(
+        &self,
+        head: &BatchHead,
+        mutations: &[&[u8]],
+    ) -> Result<(BatchId, LogSequence), ApplyError> {
         let log = self.log();
-        log.check(CommitLog::batch_length(mutations))?;
-        let (id, sequence) = log.append_logged_batch(mutations);
-        self.unfinished().add(id, mutations.iter().map(|mutation| mutation.len()).sum());
+        log.check(CommitLog::logged_batch_length(head, mutations))?;
+        let (id, sequence) = log.append_logged_batch(head, mutations);
+        self.unfinished().add(id, mutations.iter().map(|mutation| mutation.len()).sum(), head.created);
         Ok((id, sequence))
     }
 
     /// A start does not deliver the batch again: all its parts are applied and durable, or it is given up before any was. The
     /// note of that need not be waited for, since delivering twice is delivering once. Where the log has no room for it now, it
-    /// gets it later.
+    /// gets it later. Nothing where it is finished already.
     pub fn finish_batch(&self, id: BatchId) {
         let mut unfinished = self.unfinished();
-        unfinished.remove(id);
+        if !unfinished.remove(id) {
+            return;
+        }
         unfinished.unnoted.push_back(id);
         if !unfinished.is_noting {
             drop(unfinished);
@@ -210,13 +256,20 @@ impl Shard {
         if self.planted().is(Bug::BatchNotReplayed) { Vec::new() } else { found }
     }
 
-    /// Whether a mutation of a batch of this shard is still to be delivered: its table is there, and was not truncated since
-    /// the batch was logged.
+    /// True if a mutation of a batch of this shard is still to be delivered: the batch is not finished; the table is there, and was not truncated since
+    /// the batch was logged; and the write is not older than the table's `gc_grace_seconds`, after which tombstones of what it wrote may be purged.
     pub fn is_batch_wanted(&self, id: BatchId, mutation: &[u8]) -> bool {
         let Ok(mutation) = MutationRef::decode(mutation) else { return false };
+        let Some(created) = batch_created(self, id) else { return false };
         let truncated = self.unfinished().truncated.get(&mutation.table()).copied();
         let is_truncated = truncated.is_some_and(|end| id.boot < self.log().position().boot || id.sequence < end);
-        !is_truncated && self.engine().tables.get(mutation.table()).is_some()
+        let Some(grace) = grace_seconds(self, mutation.table()) else { return false };
+        let age = self.runtime().wall_clock_micros().saturating_sub(created);
+        let is_too_old = i128::from(age) > i128::from(grace) * 1_000_000 && !self.planted().is(Bug::BatchOutlivesGrace);
+        if is_too_old {
+            stdx::sometimes!("a batch older than gc_grace_seconds is left out");
+        }
+        !is_truncated && !is_too_old
     }
 
     /// How many batches are logged and not finished.
@@ -228,6 +281,11 @@ impl Shard {
     pub fn appended(&self) -> LogSequence {
         self.log().appended()
     }
+}
+
+/// Wall clock when the write of an unfinished batch began, microseconds since 1970. `None`: it is finished.
+pub fn batch_created(shard: &Shard, id: BatchId) -> Option<i64> {
+    shard.unfinished().batches.get(&id).map(|logged| logged.created)
 }
 
 /// True if a batch of that name is logged on a shard and not finished.

@@ -22,7 +22,7 @@ use runtime::sync::Notify;
 use runtime::{AlignedBuf, File, Group, Instant, Runtime};
 use schema::TableId;
 
-use crate::batchlog::BatchId;
+use crate::batchlog::{BatchHead, BatchId};
 use crate::commitlog::buffer::GroupBuffer;
 use crate::commitlog::folder::Folder;
 use crate::commitlog::format::BLOCK;
@@ -274,13 +274,13 @@ impl CommitLog {
         LogSequence(state.collecting.end())
     }
 
-    /// Appends a batch that is to be delivered. [`CommitLog::check`] said yes to [`CommitLog::batch_length`].
-    pub fn append_logged_batch(&self, mutations: &[&[u8]]) -> (BatchId, LogSequence) {
+    /// Appends a batch that is to be delivered. [`CommitLog::check`] said yes to [`CommitLog::logged_batch_length`].
+    pub fn append_logged_batch(&self, batch: &BatchHead, mutations: &[&[u8]]) -> (BatchId, LogSequence) {
         let mut state = self.shared.state.borrow_mut();
         let state = &mut *state;
         let was_empty = state.collecting.is_empty();
         let head = &self.shared.head;
-        let id = state.collecting.push_logged_batch(head.salt, head.boot, mutations);
+        let id = state.collecting.push_logged_batch(head.salt, head.boot, batch, mutations);
         self.wake_writer(state, was_empty);
         (id, LogSequence(state.collecting.end()))
     }
@@ -385,6 +385,11 @@ impl CommitLog {
     /// The bytes of a batch's record.
     pub fn batch_length(mutations: &[&[u8]]) -> usize {
         GroupBuffer::batch_length(mutations)
+    }
+
+    /// The bytes of the record of a batch that is to be delivered.
+    pub fn logged_batch_length(head: &BatchHead, mutations: &[&[u8]]) -> usize {
+        GroupBuffer::logged_batch_length(head, mutations)
     }
 
     #[inline]

@@ -35,7 +35,7 @@ mod try_outcome;
 mod write_admission;
 mod write_start;
 
-pub use batchlog::{BatchId, UnfinishedBatch, is_batch_unfinished};
+pub use batchlog::{BatchHead, BatchId, BatchName, UnfinishedBatch, batch_created, is_batch_unfinished};
 pub use cache::CacheCounters;
 pub use chunked_apply::is_small;
 pub use compaction::{Compacted, CompactionError, Garbage, Scrubbed};

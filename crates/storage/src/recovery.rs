@@ -20,7 +20,7 @@ use runtime::Runtime;
 use schema::TableId;
 use topology::Sharder;
 
-use crate::batchlog::{BatchId, UnfinishedBatch};
+use crate::batchlog::{BatchHead, BatchId, UnfinishedBatch};
 use crate::commitlog::{
     self, FoundSegment, LedgerEntry, ListedSegment, RecordKind, SegmentHead, SegmentList, SegmentStream, io_error,
 };
@@ -162,8 +162,8 @@ impl Shard {
             }
         }
         let is_forgotten = self.planted().is(Bug::UnfinishedBatchForgotten);
-        for (id, mutations) in batches.unfinished().filter(|_| !is_forgotten) {
-            self.unfinished().find(UnfinishedBatch { id, mutations });
+        for batch in batches.unfinished().filter(|_| !is_forgotten) {
+            self.unfinished().find(batch);
         }
         Ok(())
     }
@@ -251,8 +251,8 @@ impl Shard {
             damaged.extend(stream.damaged().map(|segment| segment.path.clone()));
         }
         let mine = batches.into_iter().filter(|(folder, _)| folder % shards == shard);
-        for (id, mutations) in mine.flat_map(|(_, batches)| batches.unfinished()) {
-            self.adopt_batch(id, mutations).await?;
+        for batch in mine.flat_map(|(_, batches)| batches.unfinished()) {
+            self.adopt_batch(batch).await?;
         }
         if planted.is(Bug::RetiredBeforeSynced) {
             return Ok(damaged);
@@ -265,10 +265,10 @@ impl Shard {
     }
 
     /// Logs a batch of another shard count as if it were new.
-    async fn adopt_batch(&self, id: BatchId, mutations: Vec<Vec<u8>>) -> Result<(), OpenError> {
+    async fn adopt_batch(&self, UnfinishedBatch { id, head, mutations }: UnfinishedBatch) -> Result<(), OpenError> {
         let slices: Vec<&[u8]> = mutations.iter().map(Vec::as_slice).collect();
         let id = loop {
-            match self.append_batch_record(&slices) {
+            match self.append_batch_record(&head, &slices) {
                 Ok((id, _)) => break id,
                 Err(ApplyError::LogBusy) => self.room().await,
                 // The old segments are still there: the next start does it again.
@@ -279,7 +279,7 @@ impl Shard {
                 }
             }
         };
-        self.unfinished().find_again(UnfinishedBatch { id, mutations });
+        self.unfinished().find_again(UnfinishedBatch { id, head, mutations });
         Ok(())
     }
 
@@ -337,7 +337,7 @@ enum BatchRecord {
 /// The logged batches of one shard's log, as it is read.
 #[derive(Default)]
 struct FoundBatches {
-    batches: BTreeMap<BatchId, Vec<Vec<u8>>>,
+    batches: BTreeMap<BatchId, (BatchHead, Vec<Vec<u8>>)>,
 }
 
 impl FoundBatches {
@@ -357,7 +357,7 @@ impl FoundBatches {
                 self.batches.remove(&id);
                 Ok(Some(BatchRecord::Done(id)))
             }
-            RecordKind::LoggedBatch => {
+            RecordKind::LoggedBatch(head) => {
                 let mut mutations = Vec::new();
                 for mutation in commitlog::mutations(record) {
                     let mutation = decode(segment, sequence, mutation)?;
@@ -367,14 +367,16 @@ impl FoundBatches {
                     }
                 }
                 let id = BatchId { boot: segment.head.boot, sequence };
-                self.batches.insert(id, mutations);
+                // A record without a head is of a program that knew no age: it is as old as this start.
+                let without_head = || BatchHead { created: shard.runtime().wall_clock_micros(), copy_of: None };
+                self.batches.insert(id, (head.unwrap_or_else(without_head), mutations));
                 Ok(Some(BatchRecord::Begun(id)))
             }
         }
     }
 
-    fn unfinished(self) -> impl Iterator<Item = (BatchId, Vec<Vec<u8>>)> {
-        self.batches.into_iter()
+    fn unfinished(self) -> impl Iterator<Item = UnfinishedBatch> {
+        self.batches.into_iter().map(|(id, (head, mutations))| UnfinishedBatch { id, head, mutations })
     }
 }
 

@@ -56,7 +56,8 @@ pub(super) fn open_peers(coordinator: &Coordinator, seat: MeshSeat<PeerSocket, (
     let (shards, keeper) = (Rc::clone(&coordinator.inner.shards), Keeper::new(Rc::clone(&coordinator.inner.writes)));
     register(&mut verbs, move |caller, request| {
         let (keeper, planned) = (keeper.clone(), Epoch(caller.epoch));
-        let keep = move |name, mutations| async move { keeper.keep_copy(name, mutations, planned).await };
+        let keep =
+            move |name, created, mutations| async move { keeper.keep_copy((name, created), mutations, planned).await };
         answer(Rc::clone(&shards), caller, request, keep)
     });
     let mesh = coordinator.inner.incoming.open(&coordinator.inner.shards.runtime, seat, verbs);

@@ -7,7 +7,7 @@ use mutation::ReadCommand;
 use runtime::Elapsed;
 use schema::{Table, TableId};
 use storage::reader::ReadDone;
-use storage::{Ack, BatchId, LogSequence, ReadEnd, RowSink, TryOutcome};
+use storage::{Ack, LogSequence, ReadEnd, RowSink, TryOutcome, UnfinishedBatch};
 use topology::{ConsistencyLevel, Epoch, Token};
 
 use super::Coordinator;
@@ -57,26 +57,14 @@ impl Coordinator {
         self.inner.writes.write_logged_batch(planned, level).await
     }
 
-    /// A mutation of a batch that a start found, planned for the present ring and shards. `None`: its table is gone.
-    pub fn plan_logged(
+    /// Finishes batches that a start found in the log. Returns when each was tried once, or after two seconds: the rest goes on without. `replication_of`
+    /// finds the replication of a table's keyspace; `None`: the table is gone.
+    pub async fn finish_batches(
         &self,
-        mutation: Vec<u8>,
-        replication_of: impl FnOnce(TableId) -> Option<Rc<Replication>>,
-    ) -> Option<PlannedMutation> {
-        self.inner.writes.plan_logged(mutation, replication_of)
-    }
-
-    /// Of batches that a start found in the log, those that another node has delivered meanwhile: they are finished. Waits for connections to other
-    /// nodes, a while.
-    pub async fn finish_delivered_batches(&self, ids: &[BatchId]) -> Vec<BatchId> {
-        let delivered = self.inner.writes.delivered_by_keepers(ids).await;
-        delivered.iter().for_each(|id| self.storage().finish_batch(*id));
-        delivered
-    }
-
-    /// Delivers a batch that a start found in the log: at once if that can be done, else again and again.
-    pub async fn finish_batch(&self, id: BatchId, planned: Vec<PlannedMutation>) {
-        self.inner.writes.finish_batch(id, planned).await;
+        found: Vec<UnfinishedBatch>,
+        replication_of: impl Fn(TableId) -> Option<Rc<Replication>> + 'static,
+    ) {
+        self.inner.writes.finish_found(found, replication_of).await;
     }
 
     /// Changes counters without waiting, if the plan and what is in memory allow that. Otherwise

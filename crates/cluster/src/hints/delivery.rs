@@ -77,6 +77,8 @@ struct Ways {
     to_replicas: Vec<PlannedMutation>,
     /// The epoch that the plan for the target rests on.
     planned: Epoch,
+    /// Wall clock when the write began.
+    created: i64,
 }
 
 impl Delivery {
@@ -273,7 +275,8 @@ impl Delivery {
         let nodes = self.placement.nodes();
         let target = index_of(&nodes, host);
         let (fence, moment) = (self.writes.fence(), self.writes.fence().moment());
-        let mut ways = Ways { to_target: Vec::new(), to_replicas: Vec::new(), planned: NO_EPOCH };
+        let created = hint.start.created;
+        let mut ways = Ways { to_target: Vec::new(), to_replicas: Vec::new(), planned: NO_EPOCH, created };
         let count = hint.mutations.len();
         for mutation in hint.mutations {
             let Some((table, token, replication)) = self.belongs(&hint.start, &mutation) else { continue };
@@ -338,7 +341,7 @@ impl Delivery {
         }
         if !ways.to_replicas.is_empty() {
             stdx::sometimes!("hint through the coordinator");
-            if let Err(error) = self.writes.write_rerouted(ways.to_replicas).await {
+            if let Err(error) = self.writes.write_rerouted(ways.to_replicas, ways.created).await {
                 tracing::debug!(%host, %error, "hint of a former replica not taken by the present ones; retrying");
                 // Others may be of other replicas.
                 return (Sent::Refused, time);

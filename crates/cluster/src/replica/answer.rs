@@ -25,12 +25,12 @@ const DIGEST_BYTES_MIN: usize = 1 << 10;
 /// The longest that a request waits for this node to apply what the request rests on.
 const CATCH_UP_TIME: Duration = Duration::from_secs(2);
 
-/// Does what another node asks for, once this node has applied what the request's plan rests on. `keep` keeps a copy of a batch.
+/// Does what another node asks for, once this node has applied what the request's plan rests on. `keep` keeps a copy of a batch, which is of the time given.
 pub(crate) async fn answer<Fut>(
     shards: Rc<Shards>,
     caller: Caller,
     request: PeerRequest,
-    keep: impl FnOnce(BatchName, Vec<Vec<u8>>) -> Fut,
+    keep: impl FnOnce(BatchName, i64, Vec<Vec<u8>>) -> Fut,
 ) -> PeerAnswer
 where
     Fut: Future<Output = Result<(), ReplicaError>>,
@@ -46,7 +46,9 @@ where
         }
         PeerRequest::Read(asked) => read(&shards, asked, planned).await.map(PeerAnswer::Page),
         PeerRequest::Digest { read, gc_before } => digest(&shards, read, gc_before, planned).await,
-        PeerRequest::BatchCopy { name, mutations } => keep(name, mutations).await.map(|()| PeerAnswer::Written),
+        PeerRequest::BatchCopy { name, created, mutations } => {
+            keep(name, created, mutations).await.map(|()| PeerAnswer::Written)
+        }
         PeerRequest::BatchDone { names } => {
             let records = names.into_iter().filter_map(|name| shards.copies.done(name));
             records.for_each(|id| shards.storage.finish_batch(id));

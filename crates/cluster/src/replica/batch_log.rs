@@ -1,6 +1,6 @@
 //! Records of logged batches in this shard's commit log: of its own batches, and of the copies that it keeps for other nodes.
 
-use storage::{ApplyError, BatchId, LogSequence};
+use storage::{ApplyError, BatchHead, BatchId, LogSequence};
 
 use super::apply::apply_error;
 use super::error::ReplicaError;
@@ -9,6 +9,7 @@ use super::shards::Shards;
 /// Appends a batch to the log, once that has room. Nothing may be delivered before [`synced_batch`].
 pub(crate) async fn append_batch(
     shards: &Shards,
+    head: &BatchHead,
     mutations: &[impl AsRef<[u8]>],
 ) -> Result<(BatchId, LogSequence), ReplicaError> {
     let storage = &shards.storage;
@@ -16,12 +17,12 @@ pub(crate) async fn append_batch(
     let bytes = mutations.iter().map(|mutation| mutation.len()).sum();
     let logged = match storage::is_small(mutations.len(), bytes) {
         true => loop {
-            match storage.log_batch(&mutations) {
+            match storage.log_batch(head, &mutations) {
                 Err(ApplyError::LogBusy) => storage.room().await,
                 logged => break logged,
             }
         },
-        false => storage.log_batch_in_steps(&mutations).await,
+        false => storage.log_batch_in_steps(head, &mutations).await,
     };
     logged.map_err(|error| apply_error(shards.here().0, error))
 }
@@ -42,7 +43,11 @@ pub(crate) async fn synced_batch(
 }
 
 /// Appends a batch, and waits until it is on the disk.
-pub(crate) async fn log_batch(shards: &Shards, mutations: &[impl AsRef<[u8]>]) -> Result<BatchId, ReplicaError> {
-    let appended = append_batch(shards, mutations).await?;
+pub(crate) async fn log_batch(
+    shards: &Shards,
+    head: &BatchHead,
+    mutations: &[impl AsRef<[u8]>],
+) -> Result<BatchId, ReplicaError> {
+    let appended = append_batch(shards, head, mutations).await?;
     synced_batch(shards, appended).await
 }

@@ -107,8 +107,9 @@ fn read_mutations(reader: &mut Reader<'_>) -> Result<Vec<Vec<u8>>, DecodeError> 
 }
 
 /// Appends the body of a copy of a batch, from wherever its mutations lie.
-pub(super) fn push_copy(name: BatchName, mutations: &[impl AsRef<[u8]>], out: &mut Vec<u8>) {
+pub(super) fn push_copy((name, created): (BatchName, i64), mutations: &[impl AsRef<[u8]>], out: &mut Vec<u8>) {
     push_name(name, out);
+    out.extend_from_slice(&created.to_be_bytes());
     push_mutations(mutations, out);
 }
 
@@ -143,7 +144,7 @@ fn fate_of(byte: u8) -> Result<Fate, DecodeError> {
     match byte {
         0 => Ok(Fate::Unknown),
         1 => Ok(Fate::Unfinished),
-        2 => Ok(Fate::Delivered),
+        2 => Ok(Fate::Done),
         value => Err(DecodeError::Unknown { what: "a batch's fate", value }),
     }
 }
@@ -157,7 +158,7 @@ pub fn encode_request(request: &PeerRequest, out: &mut Vec<u8>) -> u8 {
             out.extend_from_slice(&gc_before.to_be_bytes());
             push_read(read, out);
         }
-        PeerRequest::BatchCopy { name, mutations } => push_copy(*name, mutations, out),
+        PeerRequest::BatchCopy { name, created, mutations } => push_copy((*name, *created), mutations, out),
         PeerRequest::BatchDone { names } | PeerRequest::BatchAsk { names } => push_names(names, out),
     }
     verb(request)
@@ -193,7 +194,8 @@ pub fn decode_request(kind: u8, body: &[u8]) -> Result<PeerRequest, DecodeError>
         kind::READ => PeerRequest::Read(take_read(&mut reader)?),
         kind::DIGEST => PeerRequest::Digest { gc_before: reader.u32()?, read: take_read(&mut reader)? },
         kind::BATCH_COPY => {
-            PeerRequest::BatchCopy { name: read_name(&mut reader)?, mutations: read_mutations(&mut reader)? }
+            let (name, created) = (read_name(&mut reader)?, i64::from_be_bytes(reader.array()?));
+            PeerRequest::BatchCopy { name, created, mutations: read_mutations(&mut reader)? }
         }
         kind::BATCH_DONE => PeerRequest::BatchDone { names: read_names(&mut reader)? },
         kind::BATCH_ASK => PeerRequest::BatchAsk { names: read_names(&mut reader)? },

@@ -32,6 +32,8 @@ pub enum PeerRequest {
     BatchCopy {
         /// The batch.
         name: BatchName,
+        /// Wall clock when its write began, microseconds since 1970.
+        created: i64,
         /// Each as `mutation::MutationEncoder` wrote it.
         mutations: Vec<Vec<u8>>,
     },

@@ -90,13 +90,18 @@ impl Replica {
         }
     }
 
-    /// A batch as this shard knows it: its own, or a copy.
+    /// A batch as this shard knows it: its own, or a copy. An own one of this start is unfinished or done; of an earlier start the log may be lost.
     fn fate(&self, name: BatchName) -> Fate {
+        if name.host_id != self.copies.own() {
+            return self.copies.fate(name);
+        }
         let id = BatchId::new(name.boot, name.sequence);
-        let is_own = name.host_id == self.copies.own() && name.shard == self.runtime.shard().0;
-        match is_own && storage::is_batch_unfinished(&self.storage, id) {
-            true => Fate::Unfinished,
-            false => self.copies.fate(name),
+        let is_of_here = name.shard == self.runtime.shard().0;
+        let is_of_now = name.boot == storage::boot(&self.storage) && name.sequence < self.storage.appended().0;
+        match is_of_here {
+            true if storage::is_batch_unfinished(&self.storage, id) => Fate::Unfinished,
+            true if is_of_now => Fate::Done,
+            _ => Fate::Unknown,
         }
     }
 

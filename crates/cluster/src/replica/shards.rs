@@ -1,5 +1,6 @@
 //! The shards of this node as one of them reaches them: itself by a call, the others by message.
 
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use mutation::ReadCommand;
@@ -48,7 +49,7 @@ impl Shards {
         seat: MeshSeat<ReplicaRequest, ReplicaReply>,
     ) -> Rc<Shards> {
         let fence = Rc::new(Fence::open(host_id, storage.planted()));
-        let copies = Rc::new(Copies::of_node(host_id));
+        let copies = Rc::new(Copies::of_node(host_id, storage.planted()));
         let mesh = serve(&runtime, seat, storage.clone(), (Rc::clone(&fence), Rc::clone(&copies)));
         let counts = Counts::default();
         Rc::new(Shards { runtime, sharder, storage, fence, copies, timeouts, counts, mesh })
@@ -154,14 +155,22 @@ impl Shards {
         }
     }
 
-    /// The fates of batches as this node knows them: by its own logs, and by the copies that it keeps.
+    /// The fates of batches as this node knows them: by its own logs, and by the copies that it keeps. One shard is asked about each: that which
+    /// coordinated it, or to which its coordinator's shard sends copies.
     pub(crate) async fn fates(&self, names: Vec<BatchName>) -> Result<Vec<Fate>, ReplicaError> {
         let mut known = vec![Fate::Unknown; names.len()];
-        for shard in (0..self.sharder.shards).map(ShardId) {
-            match self.call(shard, ReplicaRequest::Fates { names: names.clone() }).await? {
-                ReplicaReply::Fates(fates) => {
-                    known.iter_mut().zip(fates).for_each(|(known, fate)| *known = fate.max(*known));
-                }
+        let mut by_shard: BTreeMap<u16, Vec<usize>> = BTreeMap::new();
+        for (index, name) in names.iter().enumerate() {
+            let shard = if name.host_id == self.copies.own() { name.shard } else { name.shard % self.sharder.shards };
+            // The shard count may have been another.
+            if shard < self.sharder.shards {
+                by_shard.entry(shard).or_default().push(index);
+            }
+        }
+        for (shard, indices) in by_shard {
+            let names = indices.iter().map(|&index| names[index]).collect();
+            match self.call(ShardId(shard), ReplicaRequest::Fates { names }).await? {
+                ReplicaReply::Fates(fates) => indices.into_iter().zip(fates).for_each(|(at, fate)| known[at] = fate),
                 reply => panic!("a shard answers with fates, not with {reply:?}"),
             }
         }

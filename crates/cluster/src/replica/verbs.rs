@@ -143,10 +143,10 @@ pub(crate) async fn ask_for_digest(
     }
 }
 
-/// Asks another node to keep a copy of a batch. `Ok`: it is on its disk.
+/// Asks another node to keep a copy of a batch, whose write began at the time given, by the wall clock. `Ok`: it is on its disk.
 pub(crate) async fn ask_to_copy(
     peer: &Peer,
-    name: BatchName,
+    batch: (BatchName, i64),
     mutations: &[Vec<u8>],
     (time, planned): (Duration, Epoch),
 ) -> Result<(), ReplicaError> {
@@ -155,7 +155,7 @@ pub(crate) async fn ask_to_copy(
     }
     let bytes = mutations.iter().map(Vec::len).sum();
     let terms = Request::of(kind::BATCH_COPY).within(time).planned_at(planned.0).of_size(bytes);
-    match call(peer, terms, |out| push_copy(name, mutations, out)).await? {
+    match call(peer, terms, |out| push_copy(batch, mutations, out)).await? {
         PeerAnswer::Written => Ok(()),
         _ => Err(wrong_answer(peer)),
     }

@@ -4,30 +4,37 @@
 //! record of this shard's log; then it is delivered, and when that is done the log says so. A start delivers what the log
 //! does not say that of. See `docs/internals/batch-log.md`.
 
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
 
-use mutation::MutationRef;
 use planted::Bug;
 use runtime::Group;
-use schema::TableId;
-use storage::BatchId;
-use topology::{ConsistencyLevel, Required};
+use storage::{BatchHead, BatchId};
+use topology::{ConsistencyLevel, NodeIndex, Required};
 
-use super::keepers::{Keepers, NotKept, delivered_by_keepers};
+use super::keepers::{Keepers, NotKept};
 use super::missed::Hinting;
 use super::planned::{PlannedMutation, is_whole_everywhere, onto_one_ring};
 use super::rounds::{Kind, Needs, Pending};
 use super::writes::Writes;
 use crate::outcome::Failure;
-use crate::plan::Replication;
 use crate::replica::{ReplicaError, append_batch, synced_batch};
 use crate::timeouts::TimeoutKind;
 
-/// The rest between two tries to deliver a batch.
+/// The rest before the second try to deliver a batch, doubled up to the longest.
 const REST: Duration = Duration::from_secs(5);
+const REST_MAX: Duration = Duration::from_secs(60);
+/// Groups of a batch's mutations that are delivered side by side.
+const GROUPS_AT_ONCE: usize = 16;
 /// Times that a batch is delivered at once where the ring or a table changes meanwhile.
 const TRIES_AT_ONCE: u32 = 3;
+
+/// The rest of a batch that no replica takes, and of which no hint is kept.
+pub(super) struct Undelivered {
+    pub(super) left: Vec<PlannedMutation>,
+    pub(super) error: Failure,
+}
 
 impl Writes {
     /// Writes a logged batch. An error but [`Failure::BatchLog`] and [`Failure::Refused`] leaves a batch that will be
@@ -42,12 +49,13 @@ impl Writes {
         if is_whole_everywhere(&planned) || planted.is(Bug::BatchLogNotWritten) {
             return self.write_batch(planned, level).await;
         }
-        let (id, keepers) = self.log_batch(&mut planned).await?;
-        let planned = Rc::new(planned);
+        let created = self.shards.runtime.wall_clock_micros();
+        let (id, keepers) = self.log_batch(&mut planned, created).await?;
         if planted.is(Bug::BatchDoneBeforeDelivered) {
             self.shards.storage.finish_batch(id);
         }
-        match self.deliver(&planned, Needs::Level(level), Hinting::of(level)).await {
+        let kind = Kind::BATCH.since(created).with_hints(Hinting::of(level));
+        match self.deliver(&planned, Needs::Level(level), kind).await {
             Ok(()) => {
                 self.shards.storage.finish_batch(id);
                 keepers.done();
@@ -69,43 +77,28 @@ impl Writes {
         }
     }
 
-    /// A mutation of a batch that a start found, planned for the present ring and shards. `None`: its table is gone.
-    pub(crate) fn plan_logged(
-        &self,
-        mutation: Vec<u8>,
-        replication_of: impl FnOnce(TableId) -> Option<Rc<Replication>>,
-    ) -> Option<PlannedMutation> {
-        let head = MutationRef::decode(&mutation).ok()?;
-        let token = head.token();
-        let replication = replication_of(head.table())?;
-        let (shard, moment) = (self.owner(token), self.shards.fence.moment());
-        Some(PlannedMutation { replication, token, shard, mutation, moment })
-    }
-
-    /// Delivers a batch that a start found in the log: at once if that can be done, else again and again.
-    pub(crate) async fn finish_batch(self: &Rc<Self>, id: BatchId, planned: Vec<PlannedMutation>) {
-        stdx::sometimes!("batch replay");
-        // The hints of its first delivery may have been lost with the process.
-        if !self.try_to_finish(id, &planned, Hinting::Kept).await {
-            self.deliver_in_background(id, Rc::new(planned), None);
-        }
-    }
-
     /// Logs a batch, here and at keepers. It may be delivered then: its record is synced, and a keeper has its copy, if there is any.
-    async fn log_batch(self: &Rc<Self>, planned: &mut Vec<PlannedMutation>) -> Result<(BatchId, Keepers), Failure> {
-        let failed = |error| Failure::BatchLog { error };
+    async fn log_batch(
+        self: &Rc<Self>,
+        planned: &mut Vec<PlannedMutation>,
+        created: i64,
+    ) -> Result<(BatchId, Keepers), Failure> {
         let shards = &self.shards;
         let mutations: Vec<&[u8]> = planned.iter().map(|planned| planned.mutation.as_slice()).collect();
-        let appended = append_batch(shards, &mutations).await.map_err(failed)?;
+        let head = BatchHead { created, copy_of: None };
+        let appended = append_batch(shards, &head, &mutations).await;
+        let appended = appended.map_err(|error| Failure::BatchLog { error, keepers: 0 })?;
         let (id, _) = appended;
         let keepers = Keepers::choose(shards, &self.placement, id);
+        let failed = |error| Failure::BatchLog { error, keepers: keepers.count() };
         if !keepers.is_needed() {
-            return Ok((synced_batch(shards, appended).await.map_err(failed)?, keepers));
+            let id = synced_batch(shards, appended).await.map_err(failed)?;
+            return Ok((id, keepers));
         }
         let copying = {
             let (writes, keepers) = (Rc::clone(self), keepers.clone());
             let planned = std::mem::take(planned);
-            shards.runtime.spawn(Group::Query, async move { writes.copy_batch(&keepers, planned).await })
+            shards.runtime.spawn(Group::Query, async move { writes.copy_batch(&keepers, created, planned).await })
         };
         let synced = synced_batch(shards, appended).await;
         let copied = copying.await;
@@ -115,11 +108,13 @@ impl Writes {
                 Ok((id, keepers))
             }
             (Err(error), _) => {
+                let failure = failed(error);
                 keepers.done();
-                Err(failed(error))
+                Err(failure)
             }
             (Ok(id), Err(failure)) => {
-                // Nothing is delivered. A keeper that has it nevertheless, and hears nothing, asks, and delivers it: as with any write that timed out.
+                // Nothing is delivered. A keeper that has it nevertheless, and hears nothing, asks: it delivers it only if this node has ended by then, as with
+                // any write that timed out.
                 shards.storage.finish_batch(id);
                 keepers.done();
                 Err(failure)
@@ -131,6 +126,7 @@ impl Writes {
     async fn copy_batch(
         self: Rc<Self>,
         keepers: &Keepers,
+        created: i64,
         planned: Vec<PlannedMutation>,
     ) -> Result<Vec<PlannedMutation>, Failure> {
         let mut pending = Pending::new(planned);
@@ -142,20 +138,20 @@ impl Writes {
         let bytes = Rc::new(bytes);
         let time = self.shards.timeouts.get(TimeoutKind::Write);
         for _ in 0..TRIES_AT_ONCE {
-            let rests_on = self.settle(&mut pending, Kind::BATCH, time).await?;
-            match keepers.copy(&bytes, rests_on).await {
+            let rests_on = match self.settle(&mut pending, Kind::BATCH, time).await {
+                Ok(rests_on) => rests_on,
+                // Nothing was delivered, and nothing will be: it is the log's time that is over.
+                Err(Failure::Timeout { .. }) => break,
+                Err(failure) => return Err(failure),
+            };
+            match keepers.copy(created, &bytes, rests_on).await {
                 Ok(()) => return Ok(pending.planned),
                 Err(NotKept::Stale(node, epoch)) => self.catch_up(Some(node), epoch, time).await,
-                Err(NotKept::Failed(error)) => return Err(Failure::BatchLog { error }),
+                Err(NotKept::Failed(error)) => return Err(Failure::BatchLog { error, keepers: keepers.count() }),
             }
         }
         let shard = self.shards.here().into();
-        Err(Failure::BatchLog { error: ReplicaError::Gone { shard } })
-    }
-
-    /// Of batches that a start has found, those that another node has delivered meanwhile, by the copy that it kept.
-    pub(crate) async fn delivered_by_keepers(&self, ids: &[BatchId]) -> Vec<BatchId> {
-        delivered_by_keepers(&self.shards, &self.placement, ids).await
+        Err(Failure::BatchLog { error: ReplicaError::Gone { shard }, keepers: keepers.count() })
     }
 
     /// Copies mutations, which may be long, one by one.
@@ -169,13 +165,7 @@ impl Writes {
     }
 
     /// Writes every part, synced on this node whatever the mode: the log is about to forget the batch.
-    async fn deliver(
-        self: &Rc<Self>,
-        planned: &[PlannedMutation],
-        needs: Needs,
-        hinting: Hinting,
-    ) -> Result<(), Failure> {
-        let kind = Kind::BATCH.with_hints(hinting);
+    async fn deliver(self: &Rc<Self>, planned: &[PlannedMutation], needs: Needs, kind: Kind) -> Result<(), Failure> {
         for _ in 1..TRIES_AT_ONCE {
             let copies = self.copied(planned.iter()).await;
             match self.write_planned(copies, needs.clone(), kind).await {
@@ -186,44 +176,84 @@ impl Writes {
         self.write_planned(self.copied(planned.iter()).await, needs, kind).await
     }
 
-    fn deliver_in_background(
+    /// Delivers a batch again and again, until each mutation is at one replica or its hints are on the disk.
+    pub(super) fn deliver_in_background(
         self: &Rc<Self>,
         id: BatchId,
-        planned: Rc<Vec<PlannedMutation>>,
+        mut planned: Vec<PlannedMutation>,
         keepers: Option<Keepers>,
     ) {
         let writes = Rc::clone(self);
         self.shards.runtime.spawn(Group::Maintenance, async move {
+            let mut rest = REST;
             loop {
-                writes.shards.runtime.sleep(REST).await;
-                if writes.try_to_finish(id, &planned, Hinting::None).await {
+                writes.shards.runtime.sleep(rest).await;
+                let Err(Undelivered { left, error }) = writes.try_to_finish(id, planned).await else {
                     return keepers.into_iter().for_each(Keepers::done);
+                };
+                if rest == REST {
+                    tracing::info!(%error, "logged batch not delivered, and not hinted; retrying");
                 }
+                planned = left;
+                rest = (rest * 2).min(REST_MAX);
             }
         });
     }
 
-    /// Delivers what still counts of a batch, at one replica of each mutation at least, on the present ring: a batch may wait for longer than
-    /// the ring that it was planned by is there.
+    /// Delivers what still counts of a batch, on the present ring: a batch may wait for longer than the ring that it was planned by is there. It is finished
+    /// when each mutation is at one replica at least, or has a hint on this node's disk.
+    ///
+    /// Mutations of the same replicas are delivered together, so that what cannot be delivered does not have the rest sent again.
     pub(super) async fn try_to_finish(
         self: &Rc<Self>,
         id: BatchId,
-        planned: &[PlannedMutation],
-        hinting: Hinting,
-    ) -> bool {
-        let storage = &self.shards.storage;
-        let wanted = planned.iter().filter(|planned| storage.is_batch_wanted(id, &planned.mutation));
-        let mut wanted = self.copied(wanted).await;
-        // What was truncated while they were copied is not wanted any more, and is planned of now: so it is asked in one call.
-        wanted.retain(|planned| storage.is_batch_wanted(id, &planned.mutation));
-        wanted.iter_mut().for_each(|planned| planned.plan_again(&self.placement, &self.shards.fence));
-        if !wanted.is_empty()
-            && let Err(error) = self.deliver(&wanted, Needs::Fixed(Required::Total(1)), hinting).await
-        {
-            tracing::info!(%error, "logged batch not delivered; retrying");
-            return false;
+        planned: Vec<PlannedMutation>,
+    ) -> Result<(), Undelivered> {
+        let mut groups: BTreeMap<Vec<NodeIndex>, Vec<PlannedMutation>> = BTreeMap::new();
+        for mut planned in planned {
+            planned.plan_again(&self.placement, &self.shards.fence);
+            let mut replicas = planned.replication.replicas(planned.token).to_vec();
+            replicas.sort_unstable();
+            groups.entry(replicas).or_default().push(planned);
+            self.shards.runtime.maybe_yield().await;
         }
-        storage.finish_batch(id);
-        true
+        let (mut groups, mut undelivered) = (groups.into_values(), None);
+        loop {
+            let running: Vec<_> = groups
+                .by_ref()
+                .take(GROUPS_AT_ONCE)
+                .map(|group| {
+                    let writes = Rc::clone(self);
+                    self.shards.runtime.spawn(Group::Query, async move { writes.deliver_group(id, group).await })
+                })
+                .collect();
+            if running.is_empty() {
+                break;
+            }
+            for delivered in running {
+                let Err(Undelivered { left, error }) = delivered.await else { continue };
+                let undelivered = undelivered.get_or_insert_with(|| Undelivered { left: Vec::new(), error });
+                undelivered.left.extend(left);
+            }
+        }
+        match undelivered {
+            Some(undelivered) => Err(undelivered),
+            None => {
+                self.shards.storage.finish_batch(id);
+                Ok(())
+            }
+        }
+    }
+
+    /// Delivers mutations of a batch that have the same replicas.
+    async fn deliver_group(self: &Rc<Self>, id: BatchId, mut group: Vec<PlannedMutation>) -> Result<(), Undelivered> {
+        let storage = &self.shards.storage;
+        // What was truncated until now is not wanted any more, and what is wanted is planned of now: so it is asked in one call.
+        group.retain(|planned| storage.is_batch_wanted(id, &planned.mutation));
+        group.iter_mut().for_each(|planned| planned.plan_again(&self.placement, &self.shards.fence));
+        let Some(created) = storage::batch_created(storage, id).filter(|_| !group.is_empty()) else { return Ok(()) };
+        let kind = Kind::BATCH.since(created).with_hints(Hinting::Enough);
+        let delivered = self.deliver(&group, Needs::Fixed(Required::Total(1)), kind).await;
+        delivered.map_err(|error| Undelivered { left: group, error })
     }
 }

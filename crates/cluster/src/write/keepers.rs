@@ -18,6 +18,8 @@ use crate::timeouts::TimeoutKind;
 
 /// Keepers of a batch.
 const KEEPERS: usize = 2;
+/// Time for the answers of other nodes at a start, connecting to them included.
+const ASK_TIME: Duration = Duration::from_secs(1);
 /// Between two looks whether a node is up, at a start.
 const LOOK: Duration = Duration::from_millis(20);
 
@@ -71,8 +73,13 @@ impl Keepers {
         !self.chosen.is_empty()
     }
 
+    /// The keepers, counted.
+    pub(super) fn count(&self) -> usize {
+        self.chosen.len()
+    }
+
     /// Sends copies to all keepers, and waits until one has it. The rest go on.
-    pub(super) async fn copy(&self, mutations: &Rc<Vec<Vec<u8>>>, planned: Epoch) -> Result<(), NotKept> {
+    pub(super) async fn copy(&self, created: i64, mutations: &Rc<Vec<Vec<u8>>>, planned: Epoch) -> Result<(), NotKept> {
         assert!(self.is_needed(), "copies are sent to keepers");
         let runtime = &self.shards.runtime;
         let answers = Rc::new(RefCell::new(Answers { open: self.chosen.len(), ..Answers::default() }));
@@ -81,7 +88,7 @@ impl Keepers {
             let (keepers, mutations) = (self.clone(), Rc::clone(mutations));
             let (answers, changed) = (Rc::clone(&answers), changed.clone());
             runtime.spawn(Group::Query, async move {
-                let kept = keepers.copy_to(node, &mutations, planned).await;
+                let kept = keepers.copy_to(node, created, &mutations, planned).await;
                 let mut answers = answers.borrow_mut();
                 answers.open -= 1;
                 let counts = &keepers.shards.counts;
@@ -116,12 +123,18 @@ impl Keepers {
         }
     }
 
-    async fn copy_to(&self, node: NodeIndex, mutations: &[Vec<u8>], planned: Epoch) -> Result<(), ReplicaError> {
+    async fn copy_to(
+        &self,
+        node: NodeIndex,
+        created: i64,
+        mutations: &[Vec<u8>],
+        planned: Epoch,
+    ) -> Result<(), ReplicaError> {
         let gone = || ReplicaError::Gone { shard: self.nodes.shard_of(node) };
         let Some(peer) = self.nodes.peer(node) else { return Err(gone()) };
         let runtime = &self.shards.runtime;
         let time = copy_time(&self.shards);
-        let copied = ask_to_copy(peer, self.name, mutations, (time, planned));
+        let copied = ask_to_copy(peer, (self.name, created), mutations, (time, planned));
         runtime.timeout(time, copied).await.unwrap_or_else(|Elapsed| Err(gone()))
     }
 
@@ -142,17 +155,11 @@ impl Keepers {
     }
 }
 
-/// Of batches that a start has found in this shard's log, those that another node has delivered. Waits for connections to other nodes, a while.
-pub(super) async fn delivered_by_keepers(shards: &Shards, placement: &Placement, ids: &[BatchId]) -> Vec<BatchId> {
+/// Of batches that a start has found in this shard's log, those that are done as another node knows. Each other node is asked as soon as it is up, all side by side, for a while.
+pub(super) async fn delivered_by_keepers(shards: &Rc<Shards>, placement: &Placement, ids: &[BatchId]) -> Vec<BatchId> {
     let nodes = placement.nodes();
     if ids.is_empty() || nodes.ring().others().next().is_none() || !shards.fence.is_closed() {
         return Vec::new();
-    }
-    let runtime = &shards.runtime;
-    let others = || node_indices(nodes.ring()).filter(|&node| node != nodes.local());
-    let until = runtime.now() + copy_time(shards);
-    while runtime.now() < until && !others().all(|node| nodes.is_alive(node)) {
-        runtime.sleep(LOOK).await;
     }
     let host_id = nodes.ring().local_node().host_id;
     let mut delivered = Vec::new();
@@ -161,14 +168,35 @@ pub(super) async fn delivered_by_keepers(shards: &Shards, placement: &Placement,
             let (boot, sequence) = id.place();
             BatchName { host_id, boot, shard: shards.here().0, sequence }
         };
-        let names: Vec<BatchName> = ids.iter().map(name).collect();
-        for peer in others().filter_map(|node| nodes.peer(node)).filter(|peer| peer.is_up()) {
-            let fates = fates(shards, peer, &names).await.unwrap_or_default();
-            let is_delivered = |(_, fate): &(&BatchId, Fate)| *fate == Fate::Delivered;
-            delivered.extend(ids.iter().zip(fates).filter(is_delivered).map(|(id, _)| *id));
+        let names: Rc<Vec<BatchName>> = Rc::new(ids.iter().map(name).collect());
+        let others = node_indices(nodes.ring()).filter(|&node| node != nodes.local());
+        let asking: Vec<_> = others
+            .map(|node| {
+                let (shards, nodes, names) = (Rc::clone(shards), Rc::clone(&nodes), Rc::clone(&names));
+                let runtime = shards.runtime.clone();
+                runtime.clone().spawn(Group::Query, async move {
+                    let asked = runtime.timeout(ASK_TIME, fates_when_up(&shards, &nodes, node, &names));
+                    asked.await.unwrap_or_default()
+                })
+            })
+            .collect();
+        for fates in asking {
+            let is_done = |(_, fate): &(&BatchId, Fate)| *fate == Fate::Done;
+            delivered.extend(ids.iter().zip(fates.await).filter(is_done).map(|(id, _)| *id));
         }
     }
     delivered
+}
+
+/// Waits for a node, and asks it. Nothing where it does not answer.
+async fn fates_when_up(shards: &Shards, nodes: &Nodes, node: NodeIndex, names: &[BatchName]) -> Vec<Fate> {
+    while !nodes.is_alive(node) {
+        shards.runtime.sleep(LOOK).await;
+    }
+    match nodes.peer(node) {
+        Some(peer) => fates(shards, peer, names).await.unwrap_or_default(),
+        None => Vec::new(),
+    }
 }
 
 /// The fates of batches as another node knows them.

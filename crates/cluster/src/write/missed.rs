@@ -44,17 +44,18 @@ pub(super) struct Missed {
 }
 
 impl Missed {
-    /// Of so many mutations that were planned by the ring of an epoch, and whose plans stand in this call. Their hints are of this moment, whenever they are made.
-    /// The write is woken by `changed`.
+    /// Of so many mutations that were planned by the ring of an epoch, and whose plans stand in this call. Their hints are as old as their write, which began at
+    /// `created`, however long it waited in a batch's record or in another hint; of truncations they know those up to this call. The write is woken by `changed`.
     pub(super) fn new(
         hints: Option<&Rc<Hints>>,
         hinting: Hinting,
-        epoch: Epoch,
+        (epoch, created): (Epoch, Option<i64>),
         mutations: usize,
         changed: &Notify,
     ) -> Missed {
         let hints = hints.filter(|_| hinting != Hinting::None).cloned();
         let start = hints.as_ref().and_then(|hints| hints.start(epoch.0));
+        let start = start.map(|start| Start { created: created.unwrap_or(start.created), ..start });
         let is_enough = hinting == Hinting::Enough && hints.is_some();
         let promises = RefCell::new(is_enough.then(|| vec![Vec::new(); mutations]));
         Missed { hints, start, promises, changed: changed.clone() }

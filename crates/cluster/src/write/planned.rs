@@ -86,25 +86,29 @@ pub(super) fn onto_one_ring(planned: &mut [PlannedMutation], placement: &Placeme
 }
 
 /// True if each shard that has a part of the write, of this node or another, has all of it: then it is one record of one
-/// log at each replica. A frame to another node has its bound.
+/// log at each replica, or one hint. Replicas that are down count too: they will have no more than their part. A frame to another node has its bound.
 pub(super) fn is_whole_everywhere(planned: &[PlannedMutation]) -> bool {
     if planned.len() > MUTATIONS_MAX {
         return false;
     }
+    // A node that was never greeted may have any number of shards: of one token only is it known to be one shard's.
     let owner = |node: NodeIndex, planned: &PlannedMutation| {
         let nodes = planned.replication.nodes();
         match nodes.shard_count(node) {
-            _ if node == nodes.local() => planned.shard.0,
-            count => Sharder::new(count.max(1)).shard_of(planned.token),
+            _ if node == nodes.local() => Ok(planned.shard.0),
+            0 => Err(planned.token),
+            count => Ok(Sharder::new(count).shard_of(planned.token)),
         }
     };
     let owners = |planned: &PlannedMutation| {
-        let owners = planned.contacts().map(|node| (node, owner(node, planned)));
-        owners.collect::<Vec<_>>()
+        let replicas = planned.replication.replicas(planned.token).iter();
+        let mut owners: Vec<_> = replicas.map(|&node| (node, owner(node, planned))).collect();
+        owners.sort_by_key(|(node, _)| *node);
+        owners
     };
     let mut all = planned.iter().map(owners);
     let first = all.next();
-    // What no replica takes now is hinted for each alone.
+    // What has no replica is nowhere.
     first.as_ref().is_none_or(|first| !first.is_empty()) && all.all(|owners| Some(owners) == first)
 }
 

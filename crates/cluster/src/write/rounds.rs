@@ -76,6 +76,8 @@ pub(super) struct Kind {
     hinting: Hinting,
     /// The kind whose time it has.
     timeout: TimeoutKind,
+    /// Wall clock when the write began, microseconds since 1970; `None`: with its first round.
+    created: Option<i64>,
 }
 
 impl Kind {
@@ -86,6 +88,7 @@ impl Kind {
         late_tries: LATE_TRIES,
         hinting: Hinting::Kept,
         timeout: TimeoutKind::Write,
+        created: None,
     };
     /// The states of counters.
     pub(super) const STATES: Kind = Kind { is_derived: true, timeout: TimeoutKind::CounterWrite, ..Kind::PLAIN };
@@ -97,6 +100,11 @@ impl Kind {
     /// The same with other hints.
     pub(super) fn with_hints(self, hinting: Hinting) -> Kind {
         Kind { hinting, ..self }
+    }
+
+    /// The same of a write that began at a time, by the wall clock.
+    pub(super) fn since(self, created: i64) -> Kind {
+        Kind { created: Some(created), ..self }
     }
 
     /// A part of it that is planned again after the write's end. A truncation since takes it along with what was acknowledged before.
@@ -171,7 +179,7 @@ impl Writes {
     async fn write_rounds(
         self: &Rc<Self>,
         pending: &mut Pending,
-        (needs, kind): (&Needs, Kind),
+        (needs, mut kind): (&Needs, Kind),
         until: Instant,
     ) -> Result<(), Failure> {
         let runtime = &self.shards.runtime;
@@ -198,6 +206,8 @@ impl Writes {
                     written => return Ok(written?),
                 }
             }
+            // All rounds are of one write.
+            kind.created.get_or_insert_with(|| runtime.wall_clock_micros());
             let before = std::mem::take(pending);
             match self.round(before, needs, (kind, rests_on), until - runtime.now()).await? {
                 Round::Done(next) => {
@@ -335,8 +345,8 @@ impl Writes {
         let nodes = Rc::clone(planned[0].replication.nodes());
         let planned = Rc::new(planned);
         let tally = Rc::new(Tally::new(self.shards.storage.planted()));
-        let epoch = nodes.ring().epoch();
-        let missed = Rc::new(Missed::new(self.hints.as_ref(), kind.hinting, epoch, planned.len(), tally.signal()));
+        let at = (nodes.ring().epoch(), kind.created);
+        let missed = Rc::new(Missed::new(self.hints.as_ref(), kind.hinting, at, planned.len(), tally.signal()));
         let (mut parts, mut absent): (Vec<Part>, Vec<Part>) = (Vec::new(), Vec::new());
         for (index, of) in planned.iter().enumerate() {
             let hosts = acknowledged.get(index).map_or(&[][..], Vec::as_slice);

@@ -67,10 +67,15 @@ impl Writes {
         self.write_planned(planned, Needs::Level(level), Kind::PLAIN.with_hints(Hinting::of(level))).await
     }
 
-    /// Writes what a former replica missed to one present replica of each mutation at least, and hints it for those that miss it.
-    pub(crate) async fn write_rerouted(self: &Rc<Self>, mut planned: Vec<PlannedMutation>) -> Result<(), Failure> {
+    /// Writes what a former replica missed of a write that began at `created` to one present replica of each mutation at least, and hints it for those that
+    /// miss it.
+    pub(crate) async fn write_rerouted(
+        self: &Rc<Self>,
+        mut planned: Vec<PlannedMutation>,
+        created: i64,
+    ) -> Result<(), Failure> {
         onto_one_ring(&mut planned, &self.placement);
-        self.write_planned(planned, Needs::Fixed(Required::Total(1)), Kind::HINT).await
+        self.write_planned(planned, Needs::Fixed(Required::Total(1)), Kind::HINT.since(created)).await
     }
 
     /// The epochs of the ring and of the tables, as this shard knows them.

@@ -64,7 +64,8 @@ fn ip(node: u8) -> IpAddr {
     [10, 0, 0, node + 1].into()
 }
 
-fn host_id(node: u8) -> HostId {
+/// A node's identity.
+pub fn host_id(node: u8) -> HostId {
     HostId([node + 1; 16])
 }
 

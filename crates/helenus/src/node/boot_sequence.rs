@@ -84,7 +84,6 @@ impl BootSequence {
         let native = node.native_address;
         let group = cluster.as_ref().map(Cluster::group).unwrap_or_default();
         self.all(&Command::Serve(Serving { node, boot_word: boot.word, group, ring, epoch }.into())).await?;
-        self.all(&Command::FinishBatches).await?;
         self.all(&Command::Retire).await?;
         let server = self.local.server.borrow().clone();
         let server = server.ok_or_else(|| NodeError::Shard { sentence: "shard 0 has no CQL server".to_owned() })?;
@@ -95,6 +94,10 @@ impl BootSequence {
         let mut registered = Some(());
         if let (Some(cluster), Some(engine)) = (&cluster, &engine) {
             cluster.serve(engine, native).await;
+        }
+        // A delivery may have to follow the cluster's state first.
+        self.all(&Command::FinishBatches).await?;
+        if let Some(cluster) = &cluster {
             registered = self.unless_terminated(cluster.register()).await.transpose()?;
         }
         let mut failed = Ok(());

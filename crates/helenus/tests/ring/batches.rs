@@ -8,7 +8,7 @@ use mutation::MutationEncoder;
 use query::{SchemaDomain, TruncationsDomain};
 use runtime::{Options, Runtime};
 use schema::{ColumnId, Schema, SchemaChange, TableId};
-use storage::{Shard, StorageOptions, Truncations};
+use storage::{BatchHead, Shard, StorageOptions, Truncations};
 use topology::{Sharder, token_of};
 
 use crate::harness::Ring;
@@ -55,7 +55,8 @@ fn log_and_crash(dir: &Path, shards: u16, keys: std::ops::Range<i32>, delivered:
                 let own = i32::from(runtime.shard().0) * 1000;
                 let batch: Vec<Vec<u8>> = keys.clone().map(|key| insert(own + key)).collect();
                 let slices: Vec<&[u8]> = batch.iter().map(Vec::as_slice).collect();
-                let (_, sequence) = shard.log_batch(&slices).expect("there is room");
+                let head = BatchHead { created: runtime.wall_clock_micros(), copy_of: None };
+                let (_, sequence) = shard.log_batch(&head, &slices).expect("there is room");
                 shard.wait_synced(sequence).await.expect("the disk works");
                 for key in (own + keys.start)..(own + delivered) {
                     if sharder.shard_of(token_of(&key.to_be_bytes())) == runtime.shard().0 {

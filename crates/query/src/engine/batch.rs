@@ -25,6 +25,7 @@ use crate::guardrails::GuardrailCheck;
 use crate::plan::{Action, BatchPlan, Binds, Modification, check_counters};
 use crate::prepared::Prepared;
 use crate::trace::Trace;
+use crate::warnings::WithoutGrace;
 
 /// A batch of more statements is worked out by a task, which lets others run in between.
 const STATEMENTS_NOW_MAX: usize = 500;
@@ -55,6 +56,10 @@ impl Engine {
             let modification = modification_of(&prepared)?;
             // Counters are read before they are changed, each for itself.
             if !prepared.plan.is_quick || modification.counts {
+                return Ok(Outcome::MustWait);
+            }
+            // Its client is warned, which is done where there is time for it.
+            if request.kind == BatchKind::Logged && modification.table.options.gc_grace_seconds == 0 {
                 return Ok(Outcome::MustWait);
             }
             let mut encode = |values: &[Value<'_>]| {
@@ -151,6 +156,7 @@ impl Engine {
         let mut planned = Planned::default();
         let mut required = 1;
         let (mut has_counters, mut has_others) = (false, false);
+        let (is_logged, mut without_grace) = (request.kind == BatchKind::Logged, WithoutGrace::default());
         for statement in request.statements() {
             let prepared = match statement.query {
                 BatchQuery::Prepared(_) => self.batch_prepared(&statement)?,
@@ -159,12 +165,10 @@ impl Engine {
             let modification = modification_of(&prepared)?;
             has_counters |= modification.counts;
             has_others |= !modification.counts;
-            check_counters(
-                request.kind == BatchKind::Counter,
-                request.kind == BatchKind::Logged,
-                has_counters,
-                has_others,
-            )?;
+            check_counters(request.kind == BatchKind::Counter, is_logged, has_counters, has_others)?;
+            if is_logged {
+                without_grace.look_at(&modification.table);
+            }
             if modification.conditions.is_some() {
                 // One makes all of them parts of a conditional batch. Nothing was done so far.
                 watch.begin_again();
@@ -184,10 +188,10 @@ impl Engine {
         }
         let step = |activity: &str| trace.iter().for_each(|trace| trace.step(activity.to_owned()));
         step("The batch's statements are planned");
-        let warnings = self.guard_batch(&planned, request.kind == BatchKind::Logged).await?;
+        let warnings = self.guard_batch(&planned, is_logged, without_grace).await?;
         match has_counters {
             true => self.count_planned(planned, level, required).await?,
-            false => self.write_planned(planned, request.kind == BatchKind::Logged, level, required).await?,
+            false => self.write_planned(planned, is_logged, level, required).await?,
         }
         step("All mutations of the batch are written and synced");
         write_void(out, header.version, header.stream);
@@ -209,20 +213,12 @@ impl Engine {
         written.map_err(|error| QueryError::Write { error, level, required, write_type })
     }
 
-    /// Delivers the logged batches that this shard's log held at the start. When every shard has its engine.
+    /// Delivers the logged batches that this shard's log held at the start. When every shard has its engine, and the node can follow its cluster. Returns
+    /// when each was tried once, or after two seconds.
     pub async fn finish_batches(&self) {
-        let (coordinator, catalog) = (&self.inner.coordinator, self.catalog());
+        let (coordinator, engine) = (&self.inner.coordinator, self.clone());
         let found = coordinator.storage().take_unfinished_batches();
-        let ids: Vec<_> = found.iter().map(|batch| batch.id).collect();
-        let delivered = coordinator.finish_delivered_batches(&ids).await;
-        for batch in found.into_iter().filter(|batch| !delivered.contains(&batch.id)) {
-            let mut planned = Vec::with_capacity(batch.mutations.len());
-            for mutation in batch.mutations {
-                planned.extend(coordinator.plan_logged(mutation, |table| catalog.replication_of(table)));
-            }
-            coordinator.finish_batch(batch.id, planned).await;
-            self.inner.runtime.maybe_yield().await;
-        }
+        coordinator.finish_batches(found, move |table| engine.catalog().replication_of(table)).await;
     }
 
     /// BEGIN BATCH … APPLY BATCH. Gives what its client is warned of.
@@ -237,11 +233,15 @@ impl Engine {
         let time = self.write_time(batch.timestamp.as_ref(), binds, call.params)?;
         let mut planned = Planned::default();
         let mut required = 1;
+        let mut without_grace = WithoutGrace::default();
         for modification in &batch.modifications {
+            if batch.is_logged {
+                without_grace.look_at(&modification.table);
+            }
             let time = statement_time(modification, binds, time)?;
             required = self.plan_mutations(modification, binds, time, level, watch, &mut planned).await?;
         }
-        let warnings = self.guard_batch(&planned, batch.is_logged).await?;
+        let warnings = self.guard_batch(&planned, batch.is_logged, without_grace).await?;
         match batch.has_counters {
             true => self.count_planned(planned, level, required).await?,
             false => self.write_planned(planned, batch.is_logged, level, required).await?,

@@ -105,11 +105,11 @@ impl FailedRequests {
             QueryError::Unavailable(_) => counts.unavailables += 1,
             QueryError::Contention { .. } => counts.timeouts += 1,
             QueryError::Write { error, .. } | QueryError::Read { error, .. } => match error {
-                Failure::Timeout { .. } | Failure::BatchLog { error: ReplicaError::Gone { .. } } => {
+                Failure::Timeout { .. } | Failure::BatchLog { error: ReplicaError::Gone { .. }, .. } => {
                     counts.timeouts += 1;
                 }
                 Failure::Failed { .. } => counts.failures += 1,
-                Failure::Refused(error) | Failure::BatchLog { error } if is_failure(error) => counts.failures += 1,
+                Failure::Refused(error) | Failure::BatchLog { error, .. } if is_failure(error) => counts.failures += 1,
                 Failure::Refused(_) | Failure::BatchLog { .. } | Failure::Outdated => {}
             },
             _ => {}

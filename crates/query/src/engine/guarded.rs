@@ -14,7 +14,7 @@ use crate::execute::modify::using_timestamp;
 use crate::guardrails::batch_size::{BatchSize, GROWTH_MAX, is_of_one_place};
 use crate::guardrails::{ConsistencyLevels, GuardrailCheck, Threshold};
 use crate::plan::{Action, Binds, Change, Keys, Modification, Output, Select};
-use crate::warnings::{UnloggedBatch, in_order_of_buckets};
+use crate::warnings::{UnloggedBatch, WithoutGrace, in_order_of_buckets};
 
 impl Engine {
     /// Begins to look at a statement.
@@ -144,12 +144,20 @@ impl Engine {
         Ok(watch.into_warnings())
     }
 
-    /// The same of a batch of any length, with pauses.
-    pub(super) async fn guard_batch(&self, planned: &Planned, is_logged: bool) -> Result<Vec<String>, QueryError> {
-        if is_of_one_place(planned.bytes_of_each()) {
-            return Ok(Vec::new());
-        }
+    /// The same of a batch of any length, with pauses. `without_grace`: its tables whose tombstones may be purged at once, if it is logged.
+    pub(super) async fn guard_batch(
+        &self,
+        planned: &Planned,
+        is_logged: bool,
+        without_grace: WithoutGrace,
+    ) -> Result<Vec<String>, QueryError> {
         let mut watch = self.guardrail_check();
+        if let Some(warning) = without_grace.warning(|id| self.name_of_table(id)) {
+            watch.add("logged_batch_without_gc_grace", warning);
+        }
+        if is_of_one_place(planned.bytes_of_each()) {
+            return Ok(watch.into_warnings());
+        }
         let runtime = &self.inner.runtime;
         if self.may_be_large(planned.bytes_of_each()) {
             let mut size = BatchSize::default();

@@ -57,6 +57,61 @@ fn traced_requests_leave_their_steps() {
 }
 
 #[test]
+fn logged_batches_of_tables_without_grace_are_warned_of() {
+    let folder = Folder::new("grace-warned");
+    run_node(folder.path(), 1, |client| async move {
+        must(&client, KEYSPACE).await;
+        for (table, grace) in [("none", 0), ("also", 0), ("some", 1)] {
+            must(
+                &client,
+                &format!("CREATE TABLE ks.{table} (k int PRIMARY KEY, v int) WITH gc_grace_seconds = {grace}"),
+            )
+            .await;
+        }
+        let warning = |tables: &str| {
+            format!(
+                "Executing a LOGGED BATCH on {tables}, configured with a gc_grace_seconds of 0. The gc_grace_seconds is used to TTL \
+                 batchlog entries, so setting gc_grace_seconds too low on tables involved in an atomic batch might cause batchlog \
+                 entries to expire before being replayed."
+            )
+        };
+        let cases = [
+            (BatchKind::Logged, &["none", "some"][..], vec![warning("table [ks.none]")]),
+            // One partition is enough.
+            (BatchKind::Logged, &["none"], vec![warning("table [ks.none]")]),
+            (BatchKind::Logged, &["some"], vec![]),
+            (BatchKind::Unlogged, &["none"], vec![]),
+            (BatchKind::Logged, &["none", "also"], vec![warning("tables [ks.none, ks.also]")]),
+        ];
+        for (kind, tables, expected) in cases {
+            let values = buffer(&[Value::Bytes(&[0, 0, 0, 1]), Value::Bytes(&[0, 0, 0, 2])]);
+            let texts: Vec<String> =
+                tables.iter().map(|table| format!("INSERT INTO ks.{table} (k, v) VALUES (?, ?)")).collect();
+            let mut prepared = Vec::new();
+            for text in &texts {
+                prepared.push(client.prepare(text).await);
+            }
+            for is_text in [false, true] {
+                let mut batch = BatchBuilder::new();
+                for (text, prepared) in texts.iter().zip(&prepared) {
+                    let query = if is_text { BatchQuery::Text(text) } else { BatchQuery::Prepared(&prepared.id) };
+                    batch.push(query, values.values()).expect("few statements");
+                }
+                let reply = client.send(&Request::Batch(batch.batch(kind, QueryParams::new(Consistency::One)))).await;
+                let warnings = reply.response().0.warnings;
+                assert_eq!(warnings, expected, "{kind:?}, {tables:?}, {is_text}");
+            }
+            if kind == BatchKind::Logged {
+                let insert = |table: &&str| format!("INSERT INTO ks.{table} (k, v) VALUES (1, 2);");
+                let statement = format!("BEGIN BATCH {} APPLY BATCH", tables.iter().map(insert).collect::<String>());
+                let reply = client.query(&statement).await;
+                assert_eq!(reply.response().0.warnings, expected, "{statement}");
+            }
+        }
+    });
+}
+
+#[test]
 fn unlogged_batches_over_many_partitions_are_warned_of() {
     let folder = Folder::new("unlogged-warned");
     run_node(folder.path(), 1, |client| async move {

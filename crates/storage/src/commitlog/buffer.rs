@@ -2,10 +2,10 @@
 
 use runtime::AlignedBuf;
 
-use crate::batchlog::BatchId;
+use crate::batchlog::{BatchHead, BatchId};
 use crate::commitlog::format::{
     BLOCK, GROUP_HEAD, GroupHead, KIND_BATCH, KIND_BATCH_DONE, KIND_LOGGED_BATCH, KIND_MUTATION, RECORD_HEAD,
-    salted_crc, salted_crc_of,
+    batch_head_bytes, batch_head_len, salted_crc, salted_crc_of,
 };
 use crate::commitlog::ledger::GroupNotes;
 
@@ -15,6 +15,8 @@ const CAPACITY_FIRST: usize = 64 << 10;
 /// A record's length and checksum, summed up piece by piece before it is appended.
 pub struct RecordChecksum {
     kind: u8,
+    /// Bytes between the kind and the mutations.
+    head: Vec<u8>,
     length: usize,
     hasher: crc32fast::Hasher,
 }
@@ -22,17 +24,19 @@ pub struct RecordChecksum {
 impl RecordChecksum {
     /// Of a record of `count` mutations.
     pub fn begin(count: usize) -> Self {
-        Self::of_kind(if count == 1 { KIND_MUTATION } else { KIND_BATCH })
+        Self::of_kind(if count == 1 { KIND_MUTATION } else { KIND_BATCH }, Vec::new())
     }
 
     /// Of the record of a batch that is to be delivered.
-    pub fn begin_logged_batch() -> Self {
-        Self::of_kind(KIND_LOGGED_BATCH)
+    pub fn begin_logged_batch(head: &BatchHead) -> Self {
+        Self::of_kind(KIND_LOGGED_BATCH, batch_head_bytes(head))
     }
 
-    fn of_kind(kind: u8) -> Self {
-        let mut checksum = RecordChecksum { kind, length: 0, hasher: crc32fast::Hasher::new() };
+    fn of_kind(kind: u8, head: Vec<u8>) -> Self {
+        let mut checksum = RecordChecksum { kind, head: Vec::new(), length: 0, hasher: crc32fast::Hasher::new() };
         checksum.bytes(&[kind]);
+        checksum.bytes(&head);
+        checksum.head = head;
         checksum
     }
 
@@ -117,13 +121,13 @@ impl GroupBuffer {
 
     /// Appends several mutations as one record.
     pub fn push_batch(&mut self, salt: u64, mutations: &[&[u8]]) {
-        self.push_mutations(salt, KIND_BATCH, mutations);
+        self.push_mutations(salt, KIND_BATCH, &[], mutations);
     }
 
     /// Appends a batch that is to be delivered; gives its name.
-    pub fn push_logged_batch(&mut self, salt: u64, boot: u64, mutations: &[&[u8]]) -> BatchId {
+    pub fn push_logged_batch(&mut self, salt: u64, boot: u64, head: &BatchHead, mutations: &[&[u8]]) -> BatchId {
         let id = BatchId { boot, sequence: self.end() };
-        self.push_mutations(salt, KIND_LOGGED_BATCH, mutations);
+        self.push_mutations(salt, KIND_LOGGED_BATCH, &batch_head_bytes(head), mutations);
         self.notes.begun.push(id);
         id
     }
@@ -152,9 +156,10 @@ impl GroupBuffer {
         self.notes.done.push(id);
     }
 
-    fn push_mutations(&mut self, salt: u64, kind: u8, mutations: &[&[u8]]) {
-        self.push(salt, Self::batch_length(mutations), |bytes| {
+    fn push_mutations(&mut self, salt: u64, kind: u8, head: &[u8], mutations: &[&[u8]]) {
+        self.push(salt, head.len() + Self::batch_length(mutations), |bytes| {
             bytes.extend_from_slice(&[kind]);
+            bytes.extend_from_slice(head);
             for mutation in mutations {
                 let length = u32::try_from(mutation.len()).expect("a mutation is shorter than a segment");
                 bytes.extend_from_slice(&length.to_be_bytes());
@@ -174,6 +179,7 @@ impl GroupBuffer {
         self.bytes.extend_from_slice(&crc.to_be_bytes());
         let before = self.bytes.len();
         self.bytes.extend_from_slice(&[checksum.kind]);
+        self.bytes.extend_from_slice(&checksum.head);
         for mutation in mutations {
             let mutation = mutation.as_ref();
             if checksum.kind != KIND_MUTATION {
@@ -200,6 +206,11 @@ impl GroupBuffer {
     /// The payload of a batch's record.
     pub fn batch_length(mutations: &[&[u8]]) -> usize {
         1 + mutations.iter().map(|mutation| 4 + mutation.len()).sum::<usize>()
+    }
+
+    /// The payload of the record of a batch that is to be delivered.
+    pub fn logged_batch_length(head: &BatchHead, mutations: &[&[u8]]) -> usize {
+        batch_head_len(head) + Self::batch_length(mutations)
     }
 
     #[inline]

@@ -5,11 +5,14 @@
 //! checksums.
 
 use planted::{Bug, Planted};
+use topology::HostId;
+
+use crate::batchlog::{BatchHead, BatchName};
 
 /// What the disk writes as one: no acknowledged block is ever written again.
 pub const BLOCK: usize = 4096;
-/// The newest format that this program knows. Version 2 has the records of logged batches; version 1 is read as it is.
-pub const VERSION: u16 = 2;
+/// The newest format that this program knows. Version 2 has the records of logged batches, version 3 their heads; those before are read as they are.
+pub const VERSION: u16 = 3;
 /// The oldest that it reads.
 const VERSION_OLDEST: u16 = 1;
 
@@ -28,10 +31,16 @@ pub const KIND_MUTATION: u8 = 1;
 /// The payload is several mutations, each with its length, that apply together or not at all.
 pub const KIND_BATCH: u8 = 2;
 /// The payload is as that of [`KIND_BATCH`], of which nothing is applied here: its parts are delivered, and a later record
-/// says that they are.
-pub const KIND_LOGGED_BATCH: u8 = 3;
+/// says that they are. Of version 2; nothing writes it any more.
+pub const KIND_LOGGED_BATCH_WITHOUT_HEAD: u8 = 3;
 /// The payload is the boot and the sequence of a logged batch's record that is delivered.
 pub const KIND_BATCH_DONE: u8 = 4;
+/// The payload is a [`BatchHead`], then as that of [`KIND_BATCH`]: a batch that is to be delivered.
+pub const KIND_LOGGED_BATCH: u8 = 5;
+
+/// Bytes of a batch's head without a name, and those of the name.
+const BATCH_HEAD: usize = 9;
+const BATCH_NAME: usize = 34;
 
 /// A segment's first block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -243,8 +252,8 @@ impl<'a> Iterator for Records<'a> {
 pub enum RecordKind {
     /// Its mutations are to be applied.
     Mutations,
-    /// Its mutations are to be delivered, unless a later record says that they are.
-    LoggedBatch,
+    /// Its mutations are to be delivered, unless a later record says that they are. `None`: it is of version 2 and has no head.
+    LoggedBatch(Option<BatchHead>),
     /// The logged batch of this boot, whose record this sequence is before, is delivered.
     BatchDone {
         /// The boot.
@@ -254,10 +263,51 @@ pub enum RecordKind {
     },
 }
 
+/// Gives the bytes of a batch's head, which follow the record's kind.
+pub fn batch_head_bytes(head: &BatchHead) -> Vec<u8> {
+    let mut out = Vec::with_capacity(BATCH_HEAD + BATCH_NAME);
+    out.extend_from_slice(&head.created.to_be_bytes());
+    out.push(u8::from(head.copy_of.is_some()));
+    if let Some(BatchName { host_id, boot, shard, sequence }) = head.copy_of {
+        out.extend_from_slice(&host_id.0);
+        out.extend_from_slice(&boot.to_be_bytes());
+        out.extend_from_slice(&shard.to_be_bytes());
+        out.extend_from_slice(&sequence.to_be_bytes());
+    }
+    assert_eq!(out.len(), batch_head_len(head), "the head has its length");
+    out
+}
+
+/// Bytes of a batch's head.
+pub fn batch_head_len(head: &BatchHead) -> usize {
+    if head.copy_of.is_some() { BATCH_HEAD + BATCH_NAME } else { BATCH_HEAD }
+}
+
+/// The head that bytes begin with, and what follows it.
+fn read_batch_head(bytes: &[u8]) -> Option<(BatchHead, &[u8])> {
+    let (head, rest) = bytes.split_first_chunk::<BATCH_HEAD>()?;
+    let created = i64::from_be_bytes(array(head, 0));
+    match head[BATCH_HEAD - 1] {
+        0 => Some((BatchHead { created, copy_of: None }, rest)),
+        1 => {
+            let (name, rest) = rest.split_first_chunk::<BATCH_NAME>()?;
+            let (host_id, boot) = (HostId(array(name, 0)), u64::from_be_bytes(array(name, 16)));
+            let (shard, sequence) = (u16::from_be_bytes(array(name, 24)), u64::from_be_bytes(array(name, 26)));
+            let name = BatchName { host_id, boot, shard, sequence };
+            Some((BatchHead { created, copy_of: Some(name) }, rest))
+        }
+        _ => None,
+    }
+}
+
 /// What a record is. One of an unknown kind is [`RecordKind::Mutations`], of which there are none then.
 pub fn kind_of(record: &[u8]) -> RecordKind {
     match record.split_first() {
-        Some((&KIND_LOGGED_BATCH, _)) => RecordKind::LoggedBatch,
+        Some((&KIND_LOGGED_BATCH_WITHOUT_HEAD, _)) => RecordKind::LoggedBatch(None),
+        Some((&KIND_LOGGED_BATCH, rest)) => match read_batch_head(rest) {
+            Some((head, _)) => RecordKind::LoggedBatch(Some(head)),
+            None => RecordKind::Mutations,
+        },
         Some((&KIND_BATCH_DONE, rest)) if rest.len() == 16 => RecordKind::BatchDone {
             boot: u64::from_be_bytes(array(rest, 0)),
             sequence: u64::from_be_bytes(array(rest, 8)),
@@ -269,6 +319,10 @@ pub fn kind_of(record: &[u8]) -> RecordKind {
 /// The mutations of one record; `None` where the bytes are none.
 pub fn mutations(record: &[u8]) -> impl Iterator<Item = Option<&[u8]>> {
     let (kind, mut rest) = match record.split_first() {
+        Some((&KIND_LOGGED_BATCH, rest)) => match read_batch_head(rest) {
+            Some((_, rest)) => (KIND_LOGGED_BATCH, rest),
+            None => (0, &[][..]),
+        },
         Some((kind, rest)) => (*kind, rest),
         None => (0, &[][..]),
     };
@@ -277,8 +331,8 @@ pub fn mutations(record: &[u8]) -> impl Iterator<Item = Option<&[u8]>> {
         let is_start = std::mem::take(&mut is_first);
         match kind {
             KIND_MUTATION => is_start.then_some(Some(rest)),
-            KIND_BATCH | KIND_LOGGED_BATCH if rest.is_empty() => None,
-            KIND_BATCH | KIND_LOGGED_BATCH => {
+            KIND_BATCH | KIND_LOGGED_BATCH | KIND_LOGGED_BATCH_WITHOUT_HEAD if rest.is_empty() => None,
+            KIND_BATCH | KIND_LOGGED_BATCH | KIND_LOGGED_BATCH_WITHOUT_HEAD => {
                 let split = rest
                     .split_first_chunk::<4>()
                     .and_then(|(length, tail)| tail.split_at_checked(u32::from_be_bytes(*length) as usize));
@@ -335,12 +389,14 @@ mod tests {
     }
 
     #[test]
-    fn the_version_before_is_read() {
-        let mut bytes = HEAD.encode();
-        bytes[8..10].copy_from_slice(&1u16.to_be_bytes());
-        let crc = crc32fast::hash(&bytes[..SEGMENT_HEAD - 4]);
-        bytes[SEGMENT_HEAD - 4..].copy_from_slice(&crc.to_be_bytes());
-        assert_eq!(SegmentHead::decode(&bytes), Ok(HEAD));
+    fn the_versions_before_are_read() {
+        for version in [1u16, 2] {
+            let mut bytes = HEAD.encode();
+            bytes[8..10].copy_from_slice(&version.to_be_bytes());
+            let crc = crc32fast::hash(&bytes[..SEGMENT_HEAD - 4]);
+            bytes[SEGMENT_HEAD - 4..].copy_from_slice(&crc.to_be_bytes());
+            assert_eq!(SegmentHead::decode(&bytes), Ok(HEAD));
+        }
     }
 
     #[test]
@@ -349,9 +405,18 @@ mod tests {
         assert_eq!(kind_of(&done), RecordKind::BatchDone { boot: 5, sequence: 9 });
         assert_eq!(kind_of(&done[..16]), RecordKind::Mutations, "cut, it is no record of any kind");
         assert_eq!(mutations(&done[..16]).collect::<Vec<_>>(), [None]);
-        let logged = [&[KIND_LOGGED_BATCH][..], &1u32.to_be_bytes(), b"x"].concat();
-        assert_eq!(kind_of(&logged), RecordKind::LoggedBatch);
+        let logged = [&[KIND_LOGGED_BATCH_WITHOUT_HEAD][..], &1u32.to_be_bytes(), b"x"].concat();
+        assert_eq!(kind_of(&logged), RecordKind::LoggedBatch(None));
         assert_eq!(mutations(&logged).collect::<Vec<_>>(), [Some(&b"x"[..])]);
+        let name = BatchName { host_id: HostId([3; 16]), boot: 5, shard: 6, sequence: 1 << 40 };
+        for copy_of in [None, Some(name)] {
+            let head = BatchHead { created: -7, copy_of };
+            let logged = [&[KIND_LOGGED_BATCH][..], &batch_head_bytes(&head), &1u32.to_be_bytes(), b"x"].concat();
+            assert_eq!(kind_of(&logged), RecordKind::LoggedBatch(Some(head)));
+            assert_eq!(mutations(&logged).collect::<Vec<_>>(), [Some(&b"x"[..])]);
+            let cut = &logged[..batch_head_len(&head)];
+            assert_eq!((kind_of(cut), mutations(cut).collect::<Vec<_>>()), (RecordKind::Mutations, vec![None]));
+        }
         assert_eq!(kind_of(&[]), RecordKind::Mutations);
     }
 

@@ -30,7 +30,7 @@ fn requests_round_trip() {
             read: PeerRead { of: PeerShard::Owner, rows: 5, bytes: 6, command: vec![9; 40] },
             gc_before: 7,
         },
-        PeerRequest::BatchCopy { name: NAME, mutations: vec![vec![1; 300], vec![2; 27]] },
+        PeerRequest::BatchCopy { name: NAME, created: -5, mutations: vec![vec![1; 300], vec![2; 27]] },
         PeerRequest::BatchDone { names: vec![NAME; 3] },
         PeerRequest::BatchAsk { names: vec![NAME, BatchName { shard: 0, ..NAME }] },
     ];
@@ -72,7 +72,7 @@ fn answers_round_trip() {
     let answers = [
         PeerAnswer::Written,
         PeerAnswer::Counted { states: vec![vec![3; 200]] },
-        PeerAnswer::Fates(vec![Fate::Delivered, Fate::Unknown, Fate::Unfinished]),
+        PeerAnswer::Fates(vec![Fate::Done, Fate::Unknown, Fate::Unfinished]),
         PeerAnswer::Page(Page { items: vec![7; 500], more_after: Some(position) }),
         PeerAnswer::Page(Page { items: vec![], more_after: None }),
         PeerAnswer::Digest([5; 16]),
@@ -138,10 +138,10 @@ fn frames() -> Vec<(&'static str, Vec<u8>)> {
         ("stale", answer(PeerAnswer::Failed(ReplicaError::Stale { shard: 1.into(), epoch: Epoch(17) }))),
         ("counted", answer(PeerAnswer::Counted { states: vec![b"state".to_vec()] })),
         ("digested", answer(PeerAnswer::Digest([5; 16]))),
-        ("batch copy", request(PeerRequest::BatchCopy { name: NAME, mutations: vec![b"first".to_vec()] })),
+        ("batch copy", request(PeerRequest::BatchCopy { name: NAME, created: -5, mutations: vec![b"first".to_vec()] })),
         ("batch done", request(PeerRequest::BatchDone { names: vec![NAME] })),
         ("batch ask", request(PeerRequest::BatchAsk { names: vec![NAME] })),
-        ("fates", answer(PeerAnswer::Fates(vec![Fate::Unfinished, Fate::Delivered]))),
+        ("fates", answer(PeerAnswer::Fates(vec![Fate::Unfinished, Fate::Done]))),
     ]
 }
 
