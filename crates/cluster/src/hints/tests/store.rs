@@ -7,9 +7,9 @@ use std::path::Path;
 use std::rc::Rc;
 use std::time::Duration;
 
-use runtime::Runtime;
 use runtime::sim::{Disk, Ended, Keep, World, WorldOptions};
 use runtime::sync::Notify;
+use runtime::{OpenOptions, Runtime};
 use storage::ReplayPosition;
 use topology::HostId;
 
@@ -17,7 +17,8 @@ use crate::hints::OnDisk;
 use crate::hints::options::HintOptions;
 use crate::hints::reader::HintReader;
 use crate::hints::record::Start;
-use crate::hints::store::HintStore;
+use crate::hints::store::{HintStore, aligned};
+use crate::hints::target::HintFile;
 
 const DIR: &str = "/data/hints";
 /// Of the world's time.
@@ -293,6 +294,31 @@ fn what_is_put_back_is_on_the_disk_with_its_own_start() {
         let mut reader = HintReader::open(&runtime, &second.path, 0).await.expect("it is there");
         let again = reader.next().await.expect("the disk works").expect("it has the hint");
         assert_eq!((again.start, again.mutations), (start, hint.mutations));
+        store.end().await;
+    });
+}
+
+#[test]
+fn a_file_that_a_crash_left_without_its_head_is_done() {
+    on_a_machine(async |runtime| {
+        let (host, folder) = (target(1), Path::new(DIR).join("shard-0"));
+        runtime.create_dir_all(&folder).await.expect("the disk works");
+        for (created_ms, length) in [(1, 0), (2, 20)] {
+            let options = OpenOptions { write: true, create: true, ..OpenOptions::default() };
+            let path = HintFile::new(&folder, host, created_ms).path;
+            let file = runtime.open(&path, options).await.expect("the disk works");
+            if length > 0 {
+                file.write_at(aligned(&vec![7; length]), 0).await.0.expect("the disk works");
+            }
+        }
+        let store = open(&runtime, 2);
+        while store.room().1 == 0 {
+            runtime.sleep(Duration::from_millis(1)).await;
+        }
+        assert_eq!(store.pending_hosts(), [host]);
+        let known = RefCell::default();
+        deliver(&store, &known, &runtime, host, usize::MAX).await;
+        assert_eq!((known.borrow().headless, store.pending_hosts().len()), (0, 0));
         store.end().await;
     });
 }
