@@ -10,7 +10,7 @@
 //! | asked about | its coordinator has it unfinished, or it could not be delivered | kept, due again later |
 //! | asked about | its coordinator has it no more, or it is delivered | gone, and remembered |
 //!
-//! A copy is told from a later one of the same name by its record. The records lie in the shard's commit log, each with the name of its batch, so a start keeps what was kept.
+//! A copy is distinguished from a later one of the same name by its record. The records lie in the shard's commit log, each with the name of its batch, so a start keeps what was kept.
 //! What bounds the shard's unfinished batches bounds copies.
 
 use std::cell::{Cell, RefCell};

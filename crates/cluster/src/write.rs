@@ -15,6 +15,7 @@ mod writes;
 
 pub use planned::{PlannedMutation, are_local};
 
+pub(crate) use found::FoundBatches;
 pub(crate) use kept::Keeper;
 pub(crate) use place::Place;
 pub(crate) use tally::Answer;

@@ -8,12 +8,11 @@ use mutation::MutationRef;
 use planted::Bug;
 use runtime::Group;
 use schema::TableId;
-use topology::HostId;
 
+use crate::batch_head::BatchHead;
 use crate::commitlog::{CommitLog, RecordChecksum};
 use crate::error::ApplyError;
 use crate::shard::{LogSequence, Shard};
-use crate::write_start::grace_seconds;
 
 /// Bytes of unfinished batches that a shard keeps; beyond them it takes no new one.
 const UNFINISHED_BYTES_MAX: usize = 64 << 20;
@@ -45,28 +44,6 @@ impl BatchId {
     pub fn place(self) -> (u64, u64) {
         (self.boot, self.sequence)
     }
-}
-
-/// The name of a batch among those of all nodes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct BatchName {
-    /// Its coordinator.
-    pub host_id: HostId,
-    /// The coordinator's start at which it was logged.
-    pub boot: u64,
-    /// The coordinator's shard.
-    pub shard: u16,
-    /// The place of its record in that shard's log.
-    pub sequence: u64,
-}
-
-/// The part of a batch's record that precedes its mutations.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct BatchHead {
-    /// Wall clock when its write began, microseconds since 1970: judged by `gc_grace_seconds`.
-    pub created: i64,
-    /// The batch of another node that this is a copy of.
-    pub copy_of: Option<BatchName>,
 }
 
 /// A batch that was logged and is not known to be delivered.
@@ -263,7 +240,9 @@ impl Shard {
         let Some(created) = batch_created(self, id) else { return false };
         let truncated = self.unfinished().truncated.get(&mutation.table()).copied();
         let is_truncated = truncated.is_some_and(|end| id.boot < self.log().position().boot || id.sequence < end);
-        let Some(grace) = grace_seconds(self, mutation.table()) else { return false };
+        let engine = self.engine();
+        let Some(table) = engine.tables.get(mutation.table()) else { return false };
+        let grace = table.definition.options.gc_grace_seconds;
         let age = self.runtime().wall_clock_micros().saturating_sub(created);
         let is_too_old = i128::from(age) > i128::from(grace) * 1_000_000 && !self.planted().is(Bug::BatchOutlivesGrace);
         if is_too_old {

@@ -22,7 +22,8 @@ use runtime::sync::Notify;
 use runtime::{AlignedBuf, File, Group, Instant, Runtime};
 use schema::TableId;
 
-use crate::batchlog::{BatchHead, BatchId};
+use crate::batch_head::BatchHead;
+use crate::batchlog::BatchId;
 use crate::commitlog::buffer::GroupBuffer;
 use crate::commitlog::folder::Folder;
 use crate::commitlog::format::BLOCK;

@@ -6,6 +6,7 @@
 // The bans of clippy.toml bind the product's code; tests beside it reach files and clocks as they like.
 #![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
 
+mod batch_head;
 mod batchlog;
 mod cache;
 mod chunked_apply;
@@ -35,7 +36,8 @@ mod try_outcome;
 mod write_admission;
 mod write_start;
 
-pub use batchlog::{BatchHead, BatchId, BatchName, UnfinishedBatch, batch_created, is_batch_unfinished};
+pub use batch_head::{BatchHead, BatchName};
+pub use batchlog::{BatchId, UnfinishedBatch, batch_created, is_batch_unfinished};
 pub use cache::CacheCounters;
 pub use chunked_apply::is_small;
 pub use compaction::{Compacted, CompactionError, Garbage, Scrubbed};

@@ -20,7 +20,8 @@ use runtime::Runtime;
 use schema::TableId;
 use topology::Sharder;
 
-use crate::batchlog::{BatchHead, BatchId, UnfinishedBatch};
+use crate::batch_head::BatchHead;
+use crate::batchlog::{BatchId, UnfinishedBatch};
 use crate::commitlog::{
     self, FoundSegment, LedgerEntry, ListedSegment, RecordKind, SegmentHead, SegmentList, SegmentStream, io_error,
 };

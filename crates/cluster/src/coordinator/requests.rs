@@ -18,7 +18,7 @@ use crate::paxos::Attempt;
 use crate::plan::{Nodes, PlanPlace, ReplicaPlan, Replication};
 use crate::replica::{PageLimits, ReplicaError, Shards};
 use crate::timeouts::TimeoutKind;
-use crate::write::PlannedMutation;
+use crate::write::{FoundBatches, PlannedMutation};
 
 /// The longest that a read waits for this node to apply a change, if its own time is not shorter.
 const CATCH_UP_TIME: Duration = Duration::from_secs(2);
@@ -64,7 +64,7 @@ impl Coordinator {
         found: Vec<UnfinishedBatch>,
         replication_of: impl Fn(TableId) -> Option<Rc<Replication>> + 'static,
     ) {
-        self.inner.writes.finish_found(found, replication_of).await;
+        FoundBatches::new(Rc::clone(&self.inner.writes)).finish(found, replication_of).await;
     }
 
     /// Changes counters without waiting, if the plan and what is in memory allow that. Otherwise

@@ -26,11 +26,22 @@ const FIRST_TIME: Duration = Duration::from_secs(2);
 /// Batches that are delivered side by side.
 const BATCHES_AT_ONCE: usize = 64;
 
-impl Writes {
+/// The batches that a start found, on their way to be finished. Clones are the same.
+#[derive(Clone)]
+pub(crate) struct FoundBatches {
+    writes: Rc<Writes>,
+}
+
+impl FoundBatches {
+    /// They are delivered by `writes`.
+    pub(crate) fn new(writes: Rc<Writes>) -> FoundBatches {
+        FoundBatches { writes }
+    }
+
     /// Finishes the batches that a start found in this shard's log. Returns when each was tried once, or after a while: the rest goes on without.
     /// `replication_of` finds the replication of a table's keyspace; `None`: the table is gone.
-    pub(crate) async fn finish_found(
-        self: &Rc<Self>,
+    pub(crate) async fn finish(
+        &self,
         found: Vec<UnfinishedBatch>,
         replication_of: impl Fn(TableId) -> Option<Rc<Replication>> + 'static,
     ) {
@@ -38,40 +49,36 @@ impl Writes {
             return;
         }
         // Copies are kept between nodes that follow one group only.
-        let is_copy = |batch: &UnfinishedBatch| batch.head.copy_of.is_some() && self.shards.fence.is_closed();
+        let is_copy = |batch: &UnfinishedBatch| batch.head.copy_of.is_some() && self.writes.shards.fence.is_closed();
         let (copies, own): (Vec<_>, Vec<_>) = found.into_iter().partition(is_copy);
-        Keeper::new(Rc::clone(self)).keep_found(copies.into_iter());
-        let writes = Rc::clone(self);
+        Keeper::new(Rc::clone(&self.writes)).keep_found(copies.into_iter());
+        let found = self.clone();
         let finishing =
-            self.shards.runtime.spawn(Group::Query, async move { writes.finish_own(own, replication_of).await });
-        if self.shards.runtime.timeout(FIRST_TIME, finishing).await.is_err() {
+            self.writes.shards.runtime.spawn(Group::Query, async move { found.finish_own(own, replication_of).await });
+        if self.writes.shards.runtime.timeout(FIRST_TIME, finishing).await.is_err() {
             tracing::info!("logged batches of before this start are not all delivered yet; continuing while serving");
         }
     }
 
-    async fn finish_own(
-        self: &Rc<Self>,
-        own: Vec<UnfinishedBatch>,
-        replication_of: impl Fn(TableId) -> Option<Rc<Replication>>,
-    ) {
+    async fn finish_own(&self, own: Vec<UnfinishedBatch>, replication_of: impl Fn(TableId) -> Option<Rc<Replication>>) {
         let ids: Vec<BatchId> = own.iter().map(|batch| batch.id).collect();
-        let delivered = delivered_by_keepers(&self.shards, &self.placement, &ids).await;
-        delivered.iter().for_each(|id| self.shards.storage.finish_batch(*id));
+        let delivered = delivered_by_keepers(&self.writes.shards, &self.writes.placement, &ids).await;
+        delivered.iter().for_each(|id| self.writes.shards.storage.finish_batch(*id));
         let mut batches = Vec::with_capacity(own.len());
         for batch in own.into_iter().filter(|batch| !delivered.contains(&batch.id)) {
             let planned =
                 batch.mutations.into_iter().filter_map(|mutation| self.plan_logged(mutation, &replication_of));
             batches.push((batch.id, planned.collect()));
-            self.shards.runtime.maybe_yield().await;
+            self.writes.shards.runtime.maybe_yield().await;
         }
         let batches: Rc<RefCell<std::vec::IntoIter<_>>> = Rc::new(RefCell::new(batches.into_iter()));
         let workers = (0..BATCHES_AT_ONCE.min(batches.borrow().len())).map(|_| {
-            let (writes, batches) = (Rc::clone(self), Rc::clone(&batches));
-            self.shards.runtime.spawn(Group::Query, async move {
+            let (found, batches) = (self.clone(), Rc::clone(&batches));
+            self.writes.shards.runtime.spawn(Group::Query, async move {
                 loop {
                     let next = batches.borrow_mut().next();
                     let Some((id, planned)) = next else { return };
-                    writes.finish_batch(id, planned).await;
+                    found.finish_batch(id, planned).await;
                 }
             })
         });
@@ -81,10 +88,10 @@ impl Writes {
     }
 
     /// Delivers a batch: at once if that can be done, else again and again.
-    async fn finish_batch(self: &Rc<Self>, id: BatchId, planned: Vec<PlannedMutation>) {
+    async fn finish_batch(&self, id: BatchId, planned: Vec<PlannedMutation>) {
         stdx::sometimes!("batch replay");
-        if let Err(Undelivered { left, .. }) = self.try_to_finish(id, planned).await {
-            self.deliver_in_background(id, left, None);
+        if let Err(Undelivered { left, .. }) = self.writes.try_to_finish(id, planned).await {
+            self.writes.deliver_in_background(id, left, None);
         }
     }
 
@@ -97,7 +104,7 @@ impl Writes {
         let head = MutationRef::decode(&mutation).ok()?;
         let token = head.token();
         let replication = replication_of(head.table())?;
-        let (shard, moment) = (self.owner(token), self.shards.fence.moment());
+        let (shard, moment) = (self.writes.owner(token), self.writes.shards.fence.moment());
         Some(PlannedMutation { replication, token, shard, mutation, moment })
     }
 }

@@ -216,7 +216,7 @@ fn a_keeper_that_starts_again_delivers_nothing_that_its_coordinator_is_done_with
     });
 }
 
-/// What no replica takes waits as a hint: the batch need not.
+/// A hint of what no replica takes is enough: the batch need not wait.
 #[test]
 fn a_batch_with_a_hint_of_what_no_replica_takes_is_finished() {
     on_nodes_with_hints(1, 3, async |node| {

@@ -2,7 +2,8 @@
 
 use runtime::AlignedBuf;
 
-use crate::batchlog::{BatchHead, BatchId};
+use crate::batch_head::BatchHead;
+use crate::batchlog::BatchId;
 use crate::commitlog::format::{
     BLOCK, GROUP_HEAD, GroupHead, KIND_BATCH, KIND_BATCH_DONE, KIND_LOGGED_BATCH, KIND_MUTATION, RECORD_HEAD,
     batch_head_bytes, batch_head_len, salted_crc, salted_crc_of,

@@ -7,7 +7,7 @@
 use planted::{Bug, Planted};
 use topology::HostId;
 
-use crate::batchlog::{BatchHead, BatchName};
+use crate::batch_head::{BatchHead, BatchName};
 
 /// What the disk writes as one: no acknowledged block is ever written again.
 pub const BLOCK: usize = 4096;
