@@ -81,7 +81,7 @@ fn logged_batches_of_tables_without_grace_are_warned_of() {
             (BatchKind::Logged, &["none"], vec![warning("table [ks.none]")]),
             (BatchKind::Logged, &["some"], vec![]),
             (BatchKind::Unlogged, &["none"], vec![]),
-            (BatchKind::Logged, &["none", "also"], vec![warning("tables [ks.none, ks.also]")]),
+            (BatchKind::Logged, &["none", "also"], vec![warning("tables [ks.also, ks.none]")]),
         ];
         for (kind, tables, expected) in cases {
             let values = buffer(&[Value::Bytes(&[0, 0, 0, 1]), Value::Bytes(&[0, 0, 0, 2])]);
