@@ -5,6 +5,7 @@
 mod agreement;
 mod command;
 mod copies;
+mod datacenters;
 mod endpoints;
 mod events;
 mod founding;

@@ -202,7 +202,7 @@ impl Client {
                         compression.decompress(&body, 256 << 20, &mut whole).map_err(io::Error::other)?;
                         body = whole;
                     }
-                    return Ok(Frame { opcode, stream: 1, body });
+                    return Ok(Frame { flags, opcode, stream: 1, body });
                 }
             }
             let mut piece = vec![0; 256 << 10];

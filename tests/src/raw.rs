@@ -20,6 +20,8 @@ const ANSWER_TIME_MAX: Duration = Duration::from_secs(20);
 /// A response's header and body.
 #[derive(Debug)]
 pub struct Frame {
+    /// The flags, as they came.
+    pub flags: u8,
     /// The opcode.
     pub opcode: u8,
     /// The stream it answers.
@@ -66,7 +68,7 @@ impl Connection {
         let length = u32::from_be_bytes([header[5], header[6], header[7], header[8]]);
         let mut body = vec![0; length as usize];
         self.stream.read_exact(&mut body)?;
-        Ok(Frame { opcode: header[4], stream: i16::from_be_bytes([header[2], header[3]]), body })
+        Ok(Frame { flags: header[1], opcode: header[4], stream: i16::from_be_bytes([header[2], header[3]]), body })
     }
 
     /// Reads a segment that was not compressed and holds one frame, which version 5 sends after READY.
@@ -80,7 +82,12 @@ impl Connection {
         segment::decode(&bytes, Codec::Plain, &mut payload).map_err(io::Error::other)?;
         let (header, body) =
             payload.split_at_checked(9).ok_or_else(|| io::Error::other("a segment without a frame"))?;
-        Ok(Frame { opcode: header[4], stream: i16::from_be_bytes([header[2], header[3]]), body: body.to_vec() })
+        Ok(Frame {
+            flags: header[1],
+            opcode: header[4],
+            stream: i16::from_be_bytes([header[2], header[3]]),
+            body: body.to_vec(),
+        })
     }
 
     /// Writes a frame and reads one, its header as it came.
