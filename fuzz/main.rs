@@ -5,6 +5,9 @@
 
 #![no_main]
 
+// Named by `storage`'s format of segments, which `targets/log_records.rs` compiles by its path.
+#[path = "../crates/storage/src/batch_head.rs"]
+mod batch_head;
 mod every_form;
 mod seeds;
 mod targets;

@@ -1,10 +1,12 @@
 //! The commit log's segments and the metadata log's records, which a restart reads from a disk that may hold anything.
 
-// The format is nobody's interface, so its module is private to `storage`; it stands alone and is compiled here by its path.
+// The format is nobody's interface, so its module is private to `storage`; it needs the heads of batches alone, and is compiled here by its path.
 #[path = "../../crates/storage/src/commitlog/format.rs"]
 mod format;
 
-use format::{BLOCK, GroupHead, RECORD_HEAD, RecordKind, SegmentHead, kind_of, mutations, records, salted_crc};
+use format::{
+    BLOCK, GroupHead, RECORD_HEAD, RecordKind, SegmentHead, batch_head_bytes, kind_of, mutations, records, salted_crc,
+};
 use membership::Request;
 use metadata::group::{GroupRecord, Proposal};
 use metadata::{DomainId, Record};
@@ -33,6 +35,9 @@ fn read_segment(bytes: &[u8]) {
 fn read_record(record: &[u8]) {
     if let RecordKind::BatchDone { .. } = kind_of(record) {
         assert!(mutations(record).all(|mutation| mutation.is_none()), "a note has no mutations");
+    }
+    if let RecordKind::LoggedBatch(Some(head)) = kind_of(record) {
+        assert!(record[1..].starts_with(&batch_head_bytes(&head)), "a head has one form");
     }
     for bytes in mutations(record).flatten() {
         if let Ok(mutation) = MutationRef::decode(bytes) {
