@@ -42,19 +42,19 @@ fn images_of_a_course_hold(course: Course, images: u64, first_seed: u64, marks: 
 
 #[test]
 fn images_hold() {
-    images_of_a_course_hold(Course::Writes, 60, 1, &["replay", "reshard"]);
+    images_of_a_course_hold(Course::Writes, 40, 1, &["replay", "reshard"]);
 }
 
 #[test]
 fn images_of_compactions_and_snapshots_hold() {
     let marks = ["compacted", "file named for a snapshot", "upload brought in", "foreign file taken in"];
-    images_of_a_course_hold(Course::Upkeep, 60, 1, &marks);
+    images_of_a_course_hold(Course::Upkeep, 40, 1, &marks);
 }
 
 #[test]
 fn images_of_a_refresh_hold() {
     let marks = ["upload brought in", "file taken in while running", "refresh gone on with"];
-    images_of_a_course_hold(Course::Refresh, 200, 2, &marks);
+    images_of_a_course_hold(Course::Refresh, 120, 2, &marks);
 }
 
 #[test]

@@ -19,14 +19,14 @@ const SAMPLE_PERCENT: &str = "10";
 
 /// The random statements that a change asks: how many, and the course that they begin with. It is the same for each change, so that a
 /// change that is refused here is one that did it; a soak begins with another one each time.
-const RANDOM_STATEMENTS: &str = "3000";
+const RANDOM_STATEMENTS: &str = "2000";
 const RANDOM_SEED: &str = "1";
 
 /// How many a soak asks.
 const RANDOM_STATEMENTS_OF_SOAK: &str = "200000";
 
 /// How many of a hundred scripts of rings a change replays; a soak replays all.
-const RING_SAMPLE_PERCENT: &str = "35";
+const RING_SAMPLE_PERCENT: &str = "20";
 
 /// `cargo xtask oracle [record | check [SEED] | settle | mark WHY | deviate NAME WORDS] [PATH…]`, `cargo xtask oracle random [SEED [STATEMENTS]]`.
 pub fn run(arguments: &[String]) -> Result<(), String> {
