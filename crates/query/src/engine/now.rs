@@ -30,9 +30,12 @@ impl Engine {
         let outcome = self.prepared(request.id).and_then(|prepared| {
             let reply = ReplyTo::new(header, &request.params, request.result_metadata_id);
             let call = Call { plan: &prepared.plan, id: prepared.id, params: &request.params, reply, trace: None };
-            let outcome = self
-                .try_call(session, &call, out)
-                .inspect_err(|error| self.inner.failed.note(call.failed_kind(), error))?;
+            let outcome = self.try_call(session, &call, out);
+            // Not by `inspect_err`, which would copy each outcome.
+            if let Err(error) = &outcome {
+                self.inner.failed.note(call.failed_kind(), error);
+            }
+            let outcome = outcome?;
             if prepared.plan.is_qualified {
                 return Ok(outcome);
             }
@@ -68,10 +71,11 @@ impl Engine {
             let id = statement_id(keyspace, request.text);
             check_count_of_text(&plan.markers, request.params.values)?;
             let call = Call { plan: &plan, id, params: &request.params, reply, trace: None };
-            match self
-                .try_call(session, &call, out)
-                .inspect_err(|error| self.inner.failed.note(call.failed_kind(), error))?
-            {
+            let outcome = self.try_call(session, &call, out);
+            if let Err(error) = &outcome {
+                self.inner.failed.note(call.failed_kind(), error);
+            }
+            match outcome? {
                 // The shard that it is of would plan the text again.
                 Outcome::MustWait | Outcome::OfShard(_) => {
                     self.keep_planned(id, plan);
@@ -117,7 +121,9 @@ impl Engine {
             return Outcome::MustWait;
         }
         let outcome = self.batch_now(header, request, out);
-        let outcome = outcome.inspect_err(|error| self.inner.failed.note(Some(FailedKind::Write), error));
+        if let Err(error) = &outcome {
+            self.inner.failed.note(Some(FailedKind::Write), error);
+        }
         self.outcome(outcome, header, start, out)
     }
 
