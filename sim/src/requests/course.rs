@@ -30,6 +30,8 @@ pub(super) const QUIET: Duration = Duration::from_secs(16);
 const TRUNCATE_SETTLES: Duration = Duration::from_secs(30);
 /// The longest until clients have had enough acknowledged in a cluster in which nothing is wrong.
 const ENOUGH_AT_MOST: Duration = Duration::from_secs(600);
+/// Changes that are acknowledged beside each that is unknown.
+const ACKNOWLEDGED_PER_UNKNOWN: usize = 3;
 /// Changes that must be acknowledged after all has healed: the history of a TRUNCATE without an answer says nothing of those before.
 const SINCE_HEALED_MIN: usize = 20;
 /// The least time for which a node that is about to go away reaches few others: they do not take it for down yet.
@@ -263,18 +265,21 @@ impl Course<'_> {
         Ok(())
     }
 
-    /// Waits until clients have had enough acknowledged, and a TRUNCATE without an answer cannot come any more.
+    /// Waits until clients have had enough acknowledged, also beside what is unknown, and a TRUNCATE without an answer cannot come any more.
     fn have_enough(&mut self) -> Result<(), String> {
         if self.scenario.truncations_min > 0 {
             self.site.world().run_for(TRUNCATE_SETTLES);
         }
         let deadline = self.site.world().now() + ENOUGH_AT_MOST;
         loop {
-            let (acknowledged, late, truncated) = {
+            let (acknowledged, late, truncated, unknown) = {
                 let history = self.history.borrow();
-                (history.acknowledged_count(), history.acknowledged_since_healed(), history.truncated_count())
+                let (acknowledged, late) = (history.acknowledged_count(), history.acknowledged_since_healed());
+                (acknowledged, late, history.truncated_count(), history.unknown_count())
             };
-            let is_enough = acknowledged >= ACKNOWLEDGED_MIN && late >= SINCE_HEALED_MIN;
+            // Less than a third of all may be unknown at the end, when somewhat more is.
+            let acknowledged_min = ACKNOWLEDGED_MIN.max(ACKNOWLEDGED_PER_UNKNOWN * unknown);
+            let is_enough = acknowledged >= acknowledged_min && late >= SINCE_HEALED_MIN;
             if is_enough && truncated >= self.scenario.truncations_min {
                 return Ok(());
             }
