@@ -1,6 +1,6 @@
 //! The commit log's segments and the metadata log's records, which a restart reads from a disk that may hold anything.
 
-// The format is nobody's interface, so its module is private to `storage`; it needs the heads of batches alone, and is compiled here by its path.
+// No other crate uses the format, so its module is private to `storage`; it needs the heads of batches alone, and is compiled here by its path.
 #[path = "../../crates/storage/src/commitlog/format.rs"]
 mod format;
 

@@ -111,7 +111,7 @@ enum Command {
         /// Fail if one of the scenarios' marks was never reached.
         #[arg(long)]
         all_marks: bool,
-        /// Expect this part of the product too: hints, fence, batch-copies, scan-repair.
+        /// Expect this part of the product too: hints, fence, batch-copies, scan-repair, synced-counters.
         #[arg(long)]
         expect: Vec<String>,
     },

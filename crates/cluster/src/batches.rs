@@ -11,7 +11,7 @@
 //! | asked about | its coordinator has it no more, or it is delivered | gone, and remembered |
 //!
 //! A copy is distinguished from a later one of the same name by its record. The records lie in the shard's commit log, each with the name of its batch, so a start keeps what was kept.
-//! What bounds the shard's unfinished batches bounds copies.
+//! The bound of the shard's unfinished batches is that of copies too.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};

@@ -1,6 +1,6 @@
 //! What requests came to and how long they took, by kind: counted for operators at a few nanoseconds each.
 //!
-//! What a request was is read off its reply, whose first bytes were just written: rows are a read's, nothing at all a write's. A scan's task says that it is one. No clock
+//! The kind of a request is read off its reply, whose first bytes were just written: rows are a read's, nothing at all a write's. A scan's task says that it is one. No clock
 //! is read for it: a request's time is from the start of the poll that read it to the start of the poll that sends its reply, both of which
 //! the shard's loop knows. (For one that became a task, to its end.)
 

@@ -86,7 +86,7 @@ impl Required {
     }
 }
 
-/// What `level` asks of a keyspace that should have so many replicas, where the coordinator is `ring`'s local node. The replicas that the ring
+/// The answers that `level` needs in a keyspace that should have so many replicas, where the coordinator is `ring`'s local node. The replicas that the ring
 /// really has do not matter.
 pub fn required(level: ConsistencyLevel, factor: &Factor, ring: &Ring) -> Required {
     let all = factor.total(ring);
