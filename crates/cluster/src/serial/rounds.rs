@@ -96,7 +96,8 @@ impl Rounds {
         let _ = read.map_err(|error| unreadable(self.shards.here().0, error))?;
         let state = reader.finish();
         let mut attempt = Attempt { rounds: Rc::clone(self), table, token, key, now_in_seconds, state, claim };
-        if let Some(proposal) = attempt.state.unfinished().cloned() {
+        let is_void = |epoch| self.shards.fence.is_truncated_since(table.id, epoch);
+        if let Some(proposal) = attempt.state.unfinished().filter(|proposal| !is_void(proposal.epoch)).cloned() {
             stdx::sometimes!("another's proposal finished");
             let marked = attempt.mark(&[Register::Committed(proposal.commit())]);
             attempt.state.commit(proposal.commit());
