@@ -449,7 +449,7 @@ fn internode_seeds() -> Vec<Vec<u8>> {
     seeds
 }
 
-/// What an acceptor has accepted.
+/// A proposal that an acceptor has accepted.
 fn accepted() -> PaxosProposal {
     PaxosProposal {
         ballot: BALLOT,

@@ -1,6 +1,6 @@
 //! An attempt whose electorate has other nodes: it has a majority promise, finishes what others have left, has its own proposal accepted, and commits it.
 //!
-//! Who asks decides by what is read: [`Agreement::prepare`], then [`Agreement::feed`], then [`Agreement::propose`] and [`Agreement::commit`], or
+//! The caller decides by the rows that it reads: [`Agreement::prepare`], then [`Agreement::feed`], then [`Agreement::propose`] and [`Agreement::commit`], or
 //! [`Agreement::settle`] where nothing is written. What was overtaken is prepared again. See the page's table of the attempt.
 
 use std::rc::Rc;
@@ -77,7 +77,7 @@ struct ReadyToPropose {
     may_propose: bool,
 }
 
-/// The end of an attempt that came to nothing.
+/// The end of an attempt without an outcome.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AgreementError {
     /// Too few answered, or the statement is to be planned again: nothing of it was or will be written.
@@ -113,7 +113,7 @@ pub enum Proposed {
 enum AcceptEnd {
     /// A majority has accepted it.
     Chosen,
-    /// Others are ahead, and nobody has accepted it.
+    /// Others are ahead, and no replica has accepted it.
     Refused,
     /// Others are ahead, and some have accepted it, or may have.
     InDoubt,
@@ -315,7 +315,6 @@ impl Agreement<'_> {
     }
 
     /// The promises of a majority for a new ballot: what each has shown, and whether the attempt may propose. `None`: others are ahead.
-    #[expect(clippy::type_complexity, reason = "its parts are taken apart at once")]
     async fn promises(
         &mut self,
         command: &[u8],
@@ -410,7 +409,7 @@ impl Agreement<'_> {
         }
     }
 
-    /// The end by a failure: where a proposal is in doubt nobody knows what came of it.
+    /// The end by a failure: the outcome of a proposal in doubt is not known.
     fn error(&self, failure: Failure) -> AgreementError {
         match (self.doubts.is_empty(), failure) {
             (true, failure) => AgreementError::Failed(failure),

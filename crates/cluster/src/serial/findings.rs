@@ -1,6 +1,6 @@
-//! Findings of a majority that has promised: is something unfinished, does somebody lack the latest commit, and what became of proposals in doubt.
+//! Findings of a majority that has promised: an unfinished proposal, replicas that lack the latest commit, and the fate of proposals in doubt.
 //!
-//! It asks nobody and knows no time. See the page's table of the attempt.
+//! It asks no replica and knows no time. See the page's table of the attempt.
 
 use planted::{Bug, Planted};
 use topology::{Epoch, NodeIndex};
@@ -21,7 +21,7 @@ pub(super) struct Finding {
 }
 
 impl Finding {
-    /// The registers that a node has told.
+    /// The registers in a node's answer.
     pub(super) fn of(node: NodeIndex, promised: &mut Promised) -> Finding {
         let accepted = promised.accepted.take();
         let Promised { earlier, is_left_out, committed, .. } = *promised;
@@ -29,7 +29,7 @@ impl Finding {
     }
 }
 
-/// What is to be done before the partition's data counts.
+/// The step to take before the partition's data counts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Next {
     /// This proposal is to be finished.
@@ -43,7 +43,7 @@ pub(super) enum Next {
     },
 }
 
-/// What became of a statement's proposals that some may have accepted.
+/// The fate of a statement's proposals that some may have accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fate {
     /// The one of this original is chosen.
@@ -52,7 +52,7 @@ pub(super) enum Fate {
     Open,
     /// None is chosen so far.
     NotChosen,
-    /// Others came after it: nobody can tell.
+    /// Others came after it: no finding can tell.
     Unknown,
 }
 
@@ -76,7 +76,7 @@ impl Doubts {
         self.proposals.push(proposal);
     }
 
-    /// The last one was certainly accepted by nobody.
+    /// No replica has accepted the last one.
     pub(super) fn pop(&mut self) {
         self.proposals.pop();
     }

@@ -24,7 +24,7 @@ const STEPS_MAX: usize = 600;
 /// Tries of one operation.
 const TRIES_MAX: u32 = 6;
 
-/// What the partition holds: the originals of the proposals that are applied. The latest one is its head.
+/// The partition's data: the originals of the proposals that are applied. The latest one is its head.
 type Data = BTreeSet<u128>;
 
 fn number(ballot: Ballot) -> u128 {
@@ -138,14 +138,14 @@ struct Attempt {
     asked: Asked,
     done: Vec<(usize, Answer)>,
     outrun: usize,
-    /// What it sees of the partition, to answer with once an empty proposal is chosen.
+    /// The head that it saw, its answer once an empty proposal is chosen.
     head: Option<u128>,
 }
 
 /// The end of a step of an attempt.
 enum Step {
     Goes,
-    /// Nobody knows what came of it.
+    /// Its outcome is not known.
     Unknown,
     Applied,
     /// A read, or a condition that failed: the head, and the ballot of the answer.
@@ -163,9 +163,9 @@ struct Model {
     packets: Vec<Packet>,
     questions: u64,
     operations: usize,
-    /// Who has accepted what, by the ballot and the original.
+    /// The acceptors of each proposal, by its ballot and its original.
     accepted: BTreeMap<(u128, u128), BTreeSet<usize>>,
-    /// What each proposal's maker saw as the head.
+    /// The head that each proposal's maker saw.
     bases: BTreeMap<u128, Option<u128>>,
     /// The chosen proposals that are not empty, in the order in which they were.
     chosen: Vec<u128>,
@@ -351,7 +351,7 @@ impl Model {
         }
     }
 
-    /// What an acceptor does. An error: what it does next for the same question.
+    /// An acceptor's answer. An error: its next step for the same question.
     fn answer(&mut self, at: usize, request: Request) -> Result<Answer, Request> {
         let acceptor = &mut self.acceptors[at];
         match request {
@@ -397,7 +397,7 @@ impl Model {
         }
     }
 
-    /// What the coordinator does by the answers so far, as `Electorate::ask` waits for them.
+    /// The coordinator's step by the answers so far, as `Electorate::ask` waits for them.
     fn step(&mut self, coordinator: usize, attempt: &mut Attempt) -> Step {
         let answered = attempt.done.len() + attempt.outrun;
         let is_lost = ACCEPTORS - attempt.outrun < MAJORITY;
@@ -484,7 +484,7 @@ impl Model {
         }
     }
 
-    /// What a statement does with what it sees.
+    /// The statement's step by the head that it sees.
     fn ready(&mut self, coordinator: usize, attempt: &mut Attempt, ready: Ready) -> Step {
         let Ready { ballot, is_pending, may_propose, head } = ready;
         let expected = *attempt.expected.get_or_insert(head);

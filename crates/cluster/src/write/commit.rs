@@ -10,7 +10,7 @@ use super::writes::Writes;
 use crate::outcome::Failure;
 
 impl Writes {
-    /// Commits a proposal's mutations, and the register of it, at a level. At ANY nobody is waited for: what is chosen is not lost.
+    /// Commits a proposal's mutations, and the register of it, at a level. At ANY it waits for no replica: what is chosen is not lost.
     pub(crate) async fn commit(
         self: &Rc<Self>,
         planned: Vec<PlannedMutation>,

@@ -34,7 +34,7 @@ const OVER: Duration = Duration::from_secs(6);
 /// By then a dialler knows the other end's clock.
 const CLOCKS_KNOWN: Duration = Duration::from_secs(15);
 
-/// What an attempt rests on. It is never freed, so that attempts can be handed from step to step of a test.
+/// The ground that an attempt rests on. It is never freed, so that attempts can be handed from step to step of a test.
 struct Ground {
     replication: Rc<Replication>,
     table: Table,
@@ -183,7 +183,7 @@ async fn prepared_on(node: &Member, other: u8) -> (Attempt, Option<u64>) {
 
 /// An attempt of this node that is prepared.
 async fn prepared(node: &Member) -> Attempt {
-    let mut attempt = begin(node, Serial, Purpose::Write).await.expect("nobody else is there");
+    let mut attempt = begin(node, Serial, Purpose::Write).await.expect("it is alone");
     assert_eq!(prepare(&mut attempt).await, Ok(Some(None)));
     attempt
 }
@@ -329,7 +329,7 @@ fn an_empty_proposal_of_one_replica_rules_nothing_out() {
     on_nodes(3, 3, async |node| {
         accepted_by_the_third(&node).await;
         link(&node, &[(0, 2), (1, 2)], CUT).await;
-        let mut attempt = begin(&node, Serial, Purpose::Read).await.expect("nobody else is there");
+        let mut attempt = begin(&node, Serial, Purpose::Read).await.expect("it is alone");
         assert_eq!(attempt.prepare(command(), LIMITS).await, Ok(Found::Rows));
         link(&node, &[(0, 1)], CUT).await;
         assert!(attempt.settle().await.is_err(), "the own replica alone has accepted it");
@@ -354,7 +354,7 @@ fn who_lacks_the_latest_commit_is_sent_it_before_anything_is_proposed() {
         heal(&node).await;
         assert_eq!(node.holders(KEY).await, [0, 1]);
         link(&node, &[(0, 1)], CUT).await;
-        let mut attempt = begin(&node, Serial, Purpose::Write).await.expect("nobody else is there");
+        let mut attempt = begin(&node, Serial, Purpose::Write).await.expect("it is alone");
         assert_eq!(prepare(&mut attempt).await, Ok(Some(Some(5))));
         let has_it = node.on(2, |member| async move { own_value(&member) }).await;
         assert_eq!(has_it, Some(5), "it has the commit before anything rests on it");
@@ -474,7 +474,7 @@ fn an_attempt_whose_ring_changes_is_planned_again() {
     });
     on_nodes(2, 2, async |node| {
         node.until_up(1).await;
-        let mut attempt = begin(&node, Serial, Purpose::Write).await.expect("nobody else is there");
+        let mut attempt = begin(&node, Serial, Purpose::Write).await.expect("it is alone");
         let grown = node.site.agree(Change::Ring(3));
         node.on(1, move |member| async move { member.apply_to(grown) }).await;
         assert_eq!(prepare(&mut attempt).await, Err(AgreementError::Failed(Failure::Outdated)));

@@ -60,7 +60,7 @@ impl Three {
     fn applies(&mut self, node: usize, text: &str) {
         let rows = self.clients[node % 3].run(text, Quorum);
         assert_eq!(applied(&rows), YES, "{text}: {rows:?}");
-        assert_eq!((rows.len(), rows[0].len()), (1, 1), "nothing else is told");
+        assert_eq!((rows.len(), rows[0].len()), (1, 1), "the answer has nothing else");
     }
 
     /// The same where it does not hold. Gives what it shows beside `[applied]`.
@@ -90,8 +90,9 @@ fn statements(shards: &[u16; 3], replicas: u32) {
         let insert = format!("INSERT INTO ks.l (k, c, v) VALUES ({key}, 1, 10) IF NOT EXISTS");
         three.applies(n, &insert);
         let row = vec![int(key as i32), int(1), None, int(10)];
-        assert_eq!(three.refuses(n + 1, &insert), [row.clone()], "the row that is there");
-        three.all_give(Serial, &format!("SELECT * FROM ks.l WHERE k = {key}"), &vec![row]);
+        let rows = vec![row];
+        assert_eq!(three.refuses(n + 1, &insert), rows, "the row that is there");
+        three.all_give(Serial, &format!("SELECT * FROM ks.l WHERE k = {key}"), &rows);
 
         let update = format!("UPDATE ks.l SET v = 11 WHERE k = {key} AND c = 1 IF v = 10");
         three.applies(n + 2, &update);

@@ -108,7 +108,7 @@ impl Engine {
     }
 }
 
-/// What a conditional statement that came to nothing is called.
+/// The error of a conditional statement that has ended without an outcome.
 fn failed_agreement(error: AgreementError, levels: Levels, plan: &ReplicaPlan<'_>) -> QueryError {
     match error {
         AgreementError::Failed(error) => failed(error, levels, plan),

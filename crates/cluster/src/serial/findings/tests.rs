@@ -1,3 +1,5 @@
+//! Findings of two of three replicas, judged by hand.
+
 use cql_types::timeuuid;
 
 use super::*;
@@ -31,7 +33,7 @@ const CLEAR: Next = Next::Go { is_pending: false };
 const PENDING: Next = Next::Go { is_pending: true };
 
 #[test]
-fn a_partition_that_nobody_wrote_to_is_clear() {
+fn a_partition_without_registers_is_clear() {
     assert_eq!(judged(&[finding(0, 0, None, None), finding(1, 0, None, None)]), CLEAR);
     assert_eq!(judged(&[finding(0, 0, None, None), finding(1, 3, None, None)]), PENDING, "a write has a promise");
 }
@@ -98,7 +100,7 @@ fn in_doubt(at: &[u64]) -> Doubts {
 }
 
 #[test]
-fn the_fate_of_a_proposal_is_known_where_nobody_came_after_it() {
+fn the_fate_of_a_proposal_is_known_where_no_other_came_after_it() {
     let of = |findings: &[Finding]| in_doubt(&[5]).fate(findings, ballot(20));
     let (none, before) = (finding(0, 5, None, None), finding(1, 3, Some(proposal(3)), Some(proposal(3).commit())));
     assert_eq!(of(&[none.clone(), before.clone()]), Fate::NotChosen);
