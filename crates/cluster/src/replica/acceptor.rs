@@ -30,7 +30,7 @@ pub(crate) struct Acceptor {
     pub(crate) runtime: Runtime,
     pub(crate) storage: Shard,
     pub(crate) fence: Rc<Fence>,
-    /// Who is at which partition.
+    /// The attempts at partitions of this shard.
     pub(crate) queue: Queue,
     pub(crate) timeouts: Rc<Timeouts>,
 }

@@ -1,4 +1,4 @@
-//! What an attempt asks of an acceptor, and the acceptor's answers. See `docs/internals/paxos.md`.
+//! Questions of an attempt to an acceptor, and the acceptor's answers. See `docs/internals/paxos.md`.
 
 use schema::TableId;
 use storage::reader::Page;
@@ -34,7 +34,7 @@ pub enum Prepared {
 /// An acceptor's registers and data.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Promised {
-    /// Whether the attempt may propose.
+    /// The attempt may propose, or read alone.
     pub promise: Promise,
     /// The last promise to a write, before this one.
     pub earlier: Option<Ballot>,

@@ -75,12 +75,12 @@ struct ReadyToPropose {
     may_propose: bool,
 }
 
-/// The end of an attempt that came to nothing.
+/// The end of an attempt without a result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AgreementError {
-    /// Too few answered, or the statement is to be planned again: nothing of it was or will be written.
+    /// Too few answered, or the statement is to be planned again: none of it was or will be written.
     Failed(Failure),
-    /// Others were ahead for too long: nothing of it was or will be written.
+    /// Others were ahead for too long: none of it was or will be written.
     Contended,
     /// Its proposal may be written or not.
     Unknown {
@@ -111,7 +111,7 @@ pub enum Proposed {
 enum AcceptEnd {
     /// A majority has accepted it.
     Chosen,
-    /// Others are ahead, and nobody has accepted it.
+    /// Others are ahead, and no replica has accepted it.
     Refused,
     /// Others are ahead, and some have accepted it, or may have.
     InDoubt,
@@ -305,7 +305,6 @@ impl Agreement<'_> {
     }
 
     /// The promises of a majority for a new ballot: what each has shown, and whether the attempt may propose. `None`: others are ahead.
-    #[expect(clippy::type_complexity, reason = "its parts are taken apart at once")]
     async fn promises(
         &mut self,
         command: &[u8],
@@ -399,7 +398,7 @@ impl Agreement<'_> {
         }
     }
 
-    /// The end by a failure: where a proposal is in doubt nobody knows what came of it.
+    /// The end by a failure: the outcome of a proposal in doubt is unknown.
     fn error(&self, failure: Failure) -> AgreementError {
         match (&self.own, failure) {
             (None, failure) => AgreementError::Failed(failure),

@@ -110,7 +110,7 @@ impl Electorate {
                 }
             }
         };
-        // Those that have it by then are told.
+        // Those that have it by then count.
         let _ = runtime.timeout(until - runtime.now(), all).await;
         written
     }
@@ -186,7 +186,7 @@ impl Electorate {
         let refused: Vec<&(NodeIndex, ReplicaError)> = answers.failed.iter().filter(is_refusal).collect();
         let others: Vec<NodeIndex> =
             self.members.iter().copied().filter(|node| refused.iter().all(|(refused, _)| refused != node)).collect();
-        // It takes someone's silence: nobody knows what that one would have said.
+        // One was silent, whose answer might have sufficed.
         if self.is_majority(&others) || answers.is_late || refused.is_empty() {
             return Failure::Timeout { received };
         }

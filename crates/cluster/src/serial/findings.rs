@@ -1,6 +1,6 @@
-//! Findings of a majority that has promised: is something unfinished, does somebody lack the latest commit, and what became of a proposal in doubt.
+//! Findings of a majority that has promised: is something unfinished, does a replica lack the latest commit, and the fate of a proposal in doubt.
 //!
-//! It asks nobody and knows no time. See the page's table of the attempt.
+//! It sends no message and knows no time. See the page's table of the attempt.
 
 use planted::{Bug, Planted};
 use topology::{Epoch, NodeIndex};
@@ -29,7 +29,7 @@ impl Finding {
     }
 }
 
-/// What is to be done before the partition's data counts.
+/// The step before the partition's data counts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Next {
     /// This proposal is to be finished.
@@ -43,7 +43,7 @@ pub(super) enum Next {
     },
 }
 
-/// What became of a proposal that some may have accepted.
+/// The fate of a proposal that some may have accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fate {
     /// It is chosen.
@@ -52,7 +52,7 @@ pub(super) enum Fate {
     Open,
     /// It is not chosen, and cannot be.
     NotChosen,
-    /// Others came after it: nobody can tell.
+    /// Others came after it: it is not known.
     Unknown,
 }
 

@@ -10,6 +10,7 @@ use storage::{LogSequence, ReadEnd, TryOutcome};
 use topology::{ConsistencyLevel, ReplicationStrategy};
 
 use super::Engine;
+use super::agreed;
 use super::batch::modification_of;
 use super::call::Call;
 use super::guarded::guard_write_levels;
@@ -191,7 +192,7 @@ impl Engine {
             PlanPlace::Here => {}
             PlanPlace::Shard(shard) => return Err(QueryError::OfShard { shard }),
             PlanPlace::OtherNodes => {
-                return self.conditional_agreed(first, (request, plan, levels), params, reply, watch, out).await;
+                return agreed::conditional(self, first, (request, plan, levels), params, reply, watch, out).await;
             }
         }
         let now = inner.clock.wall_micros();

@@ -14,6 +14,7 @@ use storage::{ReadEnd, TryOutcome};
 use topology::{ConsistencyLevel, Token, token_of};
 
 use super::Engine;
+use super::agreed;
 use super::call::Call;
 use super::conditional::clock_seconds;
 use crate::Outcome;
@@ -231,7 +232,7 @@ impl Engine {
             PlanPlace::OtherNodes if coordinator.storage().planted().is(Bug::SerialAsQuorum) => {
                 return self.select_keys(select, keys, command, level, emitter, trace).await;
             }
-            PlanPlace::OtherNodes => return self.select_agreed((select, plan), key, command, level, emitter).await,
+            PlanPlace::OtherNodes => return agreed::select(self, (select, plan), key, command, level, emitter).await,
         }
         let required = plan.required;
         let now = clock_seconds(self.inner.clock.wall_micros());

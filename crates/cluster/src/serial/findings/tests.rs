@@ -1,3 +1,5 @@
+//! The judgement of findings, case by case.
+
 use cql_types::timeuuid;
 
 use super::*;
