@@ -37,6 +37,7 @@ pub(super) async fn conditional(
     let begun = inner.coordinator.agreement(plan, partition, Purpose::Write, &new_ballot).await;
     let mut agreement = begun.map_err(failed)?;
     let (slices, limits) = (request.slices(), whole_page_limits());
+    let mut required = plan.required;
     loop {
         let command = request.command(&slices, seconds);
         if agreement.prepare(command, limits).await.map_err(failed)? == Found::Chosen {
@@ -52,6 +53,7 @@ pub(super) async fn conditional(
             request.write_result(Some(&current), (reply.version, reply.stream), out);
             return Ok(());
         }
+        required = engine.check_commit(first, request, levels)?;
         let time = write_time(agreement.ballot().micros(), params, seconds);
         let mutations = engine.mutations(request, &current, time, watch).await?;
         if agreement.propose(mutations).await.map_err(failed)? == Proposed::Chosen {
@@ -59,10 +61,11 @@ pub(super) async fn conditional(
         }
     }
     let committed = agreement.commit(levels.commit).await;
-    committed.map_err(|error| {
-        let commit = inner.coordinator.plan(&first.replication, token, levels.commit);
-        let required = commit.map_or_else(|unavailable| unavailable.required, |plan| plan.required);
-        QueryError::Write { error, level: levels.commit, required, write_type: WriteType::Cas }
+    committed.map_err(|error| QueryError::Write {
+        error,
+        level: levels.commit,
+        required,
+        write_type: WriteType::Cas,
     })?;
     request.write_result(None, (reply.version, reply.stream), out);
     Ok(())

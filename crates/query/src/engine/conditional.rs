@@ -2,7 +2,7 @@
 //! that claims the partition. A partition of another shard is that shard's: it is handed the whole request. Where other nodes have replicas, their majority is asked
 //! (`agreed.rs`). See `docs/internals/paxos.md`.
 
-use cluster::coordinator::{Failure, PlanPlace, ReplicaError, ReplicaPlan, Unavailable};
+use cluster::coordinator::{Failure, PlanPlace, ReplicaError, ReplicaPlan};
 use cql_protocol::request::{Batch, BatchQuery};
 use cql_protocol::{Consistency, FrameHeader, QueryParams, Value, WriteType};
 
@@ -72,6 +72,7 @@ impl Engine {
                 inner.coordinator.seen()
             }
             true => {
+                self.check_commit(modification, &request, levels)?;
                 let ballot = inner.clock.ballot(attempt.latest());
                 let time = write_time(ballot.micros(), call.params, seconds);
                 let mutation = request.mutation(0, &current, time)?;
@@ -216,6 +217,7 @@ impl Engine {
                 inner.coordinator.seen()
             }
             true => {
+                self.check_commit(first, request, levels)?;
                 let ballot = inner.clock.ballot(attempt.latest());
                 let time = write_time(ballot.micros(), params, seconds);
                 let mutations = self.mutations(request, &current, time, watch).await?;
@@ -272,7 +274,7 @@ impl Engine {
         Ok(mutations)
     }
 
-    /// The plan of the rounds. That of the commit must be possible too.
+    /// The plan of the rounds.
     fn plan_serial<'m>(
         &self,
         modification: &'m Modification,
@@ -280,10 +282,19 @@ impl Engine {
         levels: Levels,
     ) -> Result<ReplicaPlan<'m>, QueryError> {
         let (token, _) = request.key();
-        let plan = self.inner.coordinator.plan(&modification.replication, token, levels.serial);
-        let plan = plan.map_err(Unavailable::of_serial_phase)?;
-        self.inner.coordinator.plan(&modification.replication, token, levels.commit)?;
-        Ok(plan)
+        Ok(self.inner.coordinator.plan(&modification.replication, token, levels.serial)?)
+    }
+
+    /// Refuses a commit for which too few replicas are alive, before anything is proposed: of a statement that is not applied nothing is committed. Gives the
+    /// answers that its level needs.
+    pub(super) fn check_commit(
+        &self,
+        modification: &Modification,
+        request: &Request<'_>,
+        levels: Levels,
+    ) -> Result<u32, QueryError> {
+        let (token, _) = request.key();
+        Ok(self.inner.coordinator.plan(&modification.replication, token, levels.commit)?.required)
     }
 }
 

@@ -7,7 +7,7 @@ mod tokens;
 use std::collections::VecDeque;
 use std::ops::Bound;
 
-use cluster::coordinator::{Coordinator, Failure, PageEnd, PlanPlace, ReadDone, ReadsAhead, ReplicaPlan, Unavailable};
+use cluster::coordinator::{Coordinator, Failure, PageEnd, PlanPlace, ReadDone, ReadsAhead, ReplicaPlan};
 use mutation::{KeyRange, Position, ReadCommand, Slice};
 use planted::Bug;
 use storage::{ReadEnd, TryOutcome};
@@ -224,7 +224,7 @@ impl Engine {
     ) -> Result<Option<Position>, QueryError> {
         let coordinator = &self.inner.coordinator;
         let token = token_of(key);
-        let plan = coordinator.plan(&select.replication, token, level).map_err(Unavailable::of_serial_phase)?;
+        let plan = coordinator.plan(&select.replication, token, level)?;
         let keys = std::slice::from_ref(key);
         match coordinator.serial_place(&plan) {
             PlanPlace::Here => {}
