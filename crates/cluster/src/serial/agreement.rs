@@ -207,10 +207,9 @@ impl Agreement<'_> {
                 }
                 Some(Fate::Unknown) => return Err(self.error(Failure::Timeout { received: 0 })),
             }
-            let Shards { fence, storage, .. } = &*self.agreements.shards;
-            let is_void = |epoch| fence.is_truncated_since(self.table.id, epoch);
+            let planted = self.agreements.shards.storage.planted();
             let ready = |is_pending| ReadyToPropose { ballot, is_pending, pages, may_propose };
-            match judge(&findings, is_void, storage.planted()) {
+            match judge(&findings, planted) {
                 Next::Go { is_pending } => {
                     self.prepared = Some(ready(is_pending));
                     return Ok(Found::Rows);
@@ -262,7 +261,7 @@ impl Agreement<'_> {
             self.purpose = Purpose::Write;
             return Ok(Proposed::Overtaken);
         }
-        let proposal = Proposal { ballot: ready.ballot, original: ready.ballot, epoch: self.moment, mutations };
+        let proposal = Proposal { ballot: ready.ballot, original: ready.ballot, mutations };
         self.own = Some(proposal.clone());
         match self.accept(proposal).await? {
             AcceptEnd::Chosen => return Ok(Proposed::Chosen),
@@ -285,8 +284,8 @@ impl Agreement<'_> {
             return Ok(Proposed::Overtaken);
         }
         stdx::sometimes!("an empty proposal is put");
-        let (ballot, epoch, mutations) = (ready.ballot, self.moment, Vec::new());
-        match self.accept(Proposal { ballot, original: ballot, epoch, mutations }).await? {
+        let (ballot, mutations) = (ready.ballot, Vec::new());
+        match self.accept(Proposal { ballot, original: ballot, mutations }).await? {
             AcceptEnd::Chosen => Ok(Proposed::Chosen),
             AcceptEnd::Refused | AcceptEnd::InDoubt => {
                 self.rest().await?;
@@ -435,7 +434,7 @@ impl Agreement<'_> {
         mutations
     }
 
-    /// The same, planned by the present ring as a write that rests on the proposal's epoch.
+    /// The same, planned by the present ring as a write that rests on what this attempt knows: a truncation since makes it void.
     fn planned_mutations(&self, proposal: &Proposal) -> Vec<PlannedMutation> {
         let replication = self.agreements.placement.replication(self.plan.replication.strategy());
         let planned = |mutation| PlannedMutation {
@@ -443,7 +442,7 @@ impl Agreement<'_> {
             token: self.token,
             shard: self.plan.shard,
             mutation,
-            moment: proposal.epoch,
+            moment: self.moment,
         };
         self.committed(proposal).into_iter().map(planned).collect()
     }

@@ -3,7 +3,7 @@
 //! It sends no message and knows no time. See the page's table of the attempt.
 
 use planted::{Bug, Planted};
-use topology::{Epoch, NodeIndex};
+use topology::NodeIndex;
 
 use crate::paxos::{Ballot, Commit, Proposal};
 use crate::replica::Promised;
@@ -38,7 +38,7 @@ pub(super) enum Next {
     Commit(Option<Proposal>, Vec<NodeIndex>),
     /// Nothing.
     Go {
-        /// A promise to a write, or a void proposal, is later than the last commit: an answer without a proposal takes an empty one.
+        /// A promise to a write is later than the last commit: an answer without a proposal takes an empty one.
         is_pending: bool,
     },
 }
@@ -67,8 +67,8 @@ fn latest_commit(findings: &[Finding]) -> Option<Commit> {
     findings.iter().filter_map(|finding| finding.committed).max_by_key(|commit| commit.ballot)
 }
 
-/// Judges the findings of a majority. `is_void`: the table was truncated after that epoch.
-pub(super) fn judge(findings: &[Finding], is_void: impl Fn(Epoch) -> bool, planted: Planted) -> Next {
+/// Judges the findings of a majority.
+pub(super) fn judge(findings: &[Finding], planted: Planted) -> Next {
     let committed = latest_commit(findings);
     let latest = latest_accepted(findings).and_then(|finding| finding.accepted.as_ref());
     let beyond = latest.filter(|latest| latest.is_beyond(committed));
@@ -76,8 +76,8 @@ pub(super) fn judge(findings: &[Finding], is_void: impl Fn(Epoch) -> bool, plant
     if let Some(latest) = beyond {
         // Whoever made it had sent the commit before it to a majority.
         let is_empty = latest.mutations.is_empty();
-        return match is_empty || planted.is(Bug::UnfinishedNotFinished) || is_void(latest.epoch) {
-            true => Next::Go { is_pending: !is_empty || promised > Some(latest.ballot) },
+        return match is_empty || planted.is(Bug::UnfinishedNotFinished) {
+            true => Next::Go { is_pending: promised > Some(latest.ballot) },
             false => Next::Finish(latest.clone()),
         };
     }
@@ -93,8 +93,7 @@ pub(super) fn judge(findings: &[Finding], is_void: impl Fn(Epoch) -> bool, plant
     let of_commit: Vec<(&Finding, &Proposal)> =
         accepted.filter(|(_, proposal)| proposal.original == committed.original).collect();
     // None has accepted it where another electorate has chosen it.
-    let is_over = of_commit.is_empty() || of_commit.iter().any(|(_, proposal)| is_void(proposal.epoch));
-    if lacking.is_empty() || is_over {
+    if lacking.is_empty() || of_commit.is_empty() {
         return Next::Go { is_pending: promised > Some(settled) };
     }
     let whole = of_commit.iter().find(|(finding, _)| !finding.is_left_out);
