@@ -7,7 +7,7 @@ use mutation::{KeyRange, Position, ReadCommand};
 use topology::{ConsistencyLevel, token_of};
 
 use super::Engine;
-use super::conditional::{Levels, contention, failed, write_time};
+use super::conditional::{Levels, check_commit, contention, failed, write_time};
 use super::read::{end_of_last, page_limits, whole_page_limits};
 use super::reply::ReplyTo;
 use super::write::seconds;
@@ -53,7 +53,7 @@ pub(super) async fn conditional(
             request.write_result(Some(&current), (reply.version, reply.stream), out);
             return Ok(());
         }
-        required = engine.check_commit(first, request, levels)?;
+        required = check_commit(engine, first, request, levels)?;
         let time = write_time(agreement.ballot().micros(), params, seconds);
         let mutations = engine.mutations(request, &current, time, watch).await?;
         if agreement.propose(mutations).await.map_err(failed)? == Proposed::Chosen {

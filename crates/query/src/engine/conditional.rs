@@ -72,7 +72,7 @@ impl Engine {
                 inner.coordinator.seen()
             }
             true => {
-                self.check_commit(modification, &request, levels)?;
+                check_commit(self, modification, &request, levels)?;
                 let ballot = inner.clock.ballot(attempt.latest());
                 let time = write_time(ballot.micros(), call.params, seconds);
                 let mutation = request.mutation(0, &current, time)?;
@@ -217,7 +217,7 @@ impl Engine {
                 inner.coordinator.seen()
             }
             true => {
-                self.check_commit(first, request, levels)?;
+                check_commit(self, first, request, levels)?;
                 let ballot = inner.clock.ballot(attempt.latest());
                 let time = write_time(ballot.micros(), params, seconds);
                 let mutations = self.mutations(request, &current, time, watch).await?;
@@ -284,18 +284,18 @@ impl Engine {
         let (token, _) = request.key();
         Ok(self.inner.coordinator.plan(&modification.replication, token, levels.serial)?)
     }
+}
 
-    /// Refuses a commit for which too few replicas are alive, before anything is proposed: of a statement that is not applied nothing is committed. Gives the
-    /// answers that its level needs.
-    pub(super) fn check_commit(
-        &self,
-        modification: &Modification,
-        request: &Request<'_>,
-        levels: Levels,
-    ) -> Result<u32, QueryError> {
-        let (token, _) = request.key();
-        Ok(self.inner.coordinator.plan(&modification.replication, token, levels.commit)?.required)
-    }
+/// Refuses a commit for which too few replicas are alive, before anything is proposed: of a statement that is not applied nothing is committed. Gives the
+/// answers that its level needs.
+pub(super) fn check_commit(
+    engine: &Engine,
+    modification: &Modification,
+    request: &Request<'_>,
+    levels: Levels,
+) -> Result<u32, QueryError> {
+    let (token, _) = request.key();
+    Ok(engine.inner.coordinator.plan(&modification.replication, token, levels.commit)?.required)
 }
 
 /// The levels that a request asks for, in the words of Cassandra where they do not fit.
