@@ -6,6 +6,8 @@
 mod agreement;
 mod asked;
 mod findings;
+#[cfg(test)]
+mod model;
 mod rounds;
 
 pub use agreement::{Agreement, AgreementError, Found, Proposed};

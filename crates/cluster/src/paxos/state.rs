@@ -77,6 +77,15 @@ impl State {
         accepted.is_beyond(self.committed).then_some(accepted)
     }
 
+    /// The accepted proposal as it is shown to an attempt. True: its mutations are left out, since it is committed here and they are not wanted.
+    pub(crate) fn shown(mut self, wants_committed: bool) -> (Option<Proposal>, bool) {
+        let is_left_out = self.accepted.is_some() && self.unfinished().is_none() && !wants_committed;
+        if let Some(proposal) = self.accepted.as_mut().filter(|_| is_left_out) {
+            proposal.mutations.clear();
+        }
+        (self.accepted, is_left_out)
+    }
+
     /// Promises to take part in nothing earlier.
     pub(crate) fn prepare(&mut self, purpose: Purpose, ballot: Ballot) -> Result<Promise, Outrun> {
         match purpose {

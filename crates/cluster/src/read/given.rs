@@ -14,9 +14,9 @@ use crate::outcome::{Failure, Refusal};
 use crate::plan::{ReplicaPlan, order};
 use crate::replica::PageLimits;
 
-/// The limits of each of so many pages.
-pub(crate) fn limits_of_each(limits: PageLimits, pages: usize) -> PageLimits {
-    lane_limits(limits, pages)
+/// The limits of each replica's page. All have the same rows: so each is asked for all that the read takes, and pages that are read later are few.
+pub(crate) fn limits_of_each(limits: PageLimits) -> PageLimits {
+    lane_limits(limits, 1)
 }
 
 impl Reads {
@@ -34,7 +34,7 @@ impl Reads {
         let extent = Extent::Owner(plan.shard);
         let times = self.times.of(table, false, shards.runtime.now());
         let (order, course) = (order(plan.nodes, plan.replicas), Course::after(Vec::new()));
-        let limits = lane_limits(limits, given.len());
+        let limits = limits_of_each(limits);
         let origin = |node| extent.origins(&shards, &nodes, node).into_iter().next();
         let pages: Vec<(NodeIndex, Pages)> =
             given.into_iter().filter_map(|(node, page)| Some((node, vec![(origin(node)?, page)]))).collect();

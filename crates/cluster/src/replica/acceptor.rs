@@ -70,12 +70,8 @@ impl Acceptor {
         let page = self.page(prepare, planned).await?;
         // What the page shows is there to stay as well.
         self.synced(Bug::PromiseNotSynced).await?;
-        let is_whole = before.accepted.as_ref().is_none_or(|proposal| proposal.mutations.is_empty());
-        let is_left_out = !is_whole && before.unfinished().is_none() && !prepare.wants_committed;
-        let State { promised: earlier, mut accepted, committed, .. } = before;
-        if let Some(proposal) = accepted.as_mut().filter(|_| is_left_out) {
-            proposal.mutations.clear();
-        }
+        let State { promised: earlier, committed, .. } = before;
+        let (accepted, is_left_out) = before.shown(prepare.wants_committed);
         Ok(Prepared::Promised(Promised { promise, earlier, accepted, is_left_out, committed, page }))
     }
 

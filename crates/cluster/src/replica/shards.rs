@@ -216,7 +216,9 @@ impl Shards {
         planned: Epoch,
     ) -> Result<Accepted, ReplicaError> {
         if shard == self.here() {
-            return self.acceptor.accept(accept, planned).await;
+            // What has begun ends as a whole, whoever still waits for it.
+            let acceptor = Rc::clone(&self.acceptor);
+            return self.runtime.spawn(Group::Query, async move { acceptor.accept(accept, planned).await }).await;
         }
         match self.call(shard, ReplicaRequest::Accept { accept: Box::new(accept), planned }).await? {
             ReplicaReply::Accepted(accepted) => Ok(accepted),

@@ -15,7 +15,7 @@ use storage::reader::{Page, ReadDone};
 use topology::{ConsistencyLevel, Epoch, NodeIndex, Token};
 
 use super::asked::{Answers, Electorate, is_refused_before};
-use super::findings::{Fate, Finding, Next, fate, judge};
+use super::findings::{Doubts, Fate, Finding, Next, judge};
 use crate::outcome::Failure;
 use crate::paxos::{Ballot, Claim, Kept, Promise, Proposal, Purpose, Queue, Register, encode_registers};
 use crate::plan::{Placement, ReplicaPlan};
@@ -62,8 +62,10 @@ pub struct Agreement<'p> {
     latest: Option<Ballot>,
     /// A majority has promised this.
     prepared: Option<ReadyToPropose>,
-    /// The statement's own proposal, from when it was sent.
-    own: Option<Proposal>,
+    /// The statement's own proposals, from when they were sent until their ends are known.
+    doubts: Doubts,
+    /// Its own proposal, which is chosen.
+    chosen: Option<Proposal>,
     _claim: Claim,
 }
 
@@ -168,7 +170,8 @@ impl Agreements {
             tries: 0,
             latest: None,
             prepared: None,
-            own: None,
+            doubts: Doubts::default(),
+            chosen: None,
             _claim: claim,
         })
     }
@@ -187,7 +190,7 @@ impl Agreement<'_> {
     pub async fn prepare(&mut self, command: ReadCommand<'_>, limits: PageLimits) -> Result<Found, AgreementError> {
         let mut bytes = Vec::with_capacity(128);
         command.encode(&mut bytes);
-        let limits = limits_of_each(limits, self.electorate.members.len());
+        let limits = limits_of_each(limits);
         let mut wants_committed = false;
         loop {
             let Some((ballot, findings, pages, may_propose)) = self.promises(&bytes, limits, wants_committed).await?
@@ -195,21 +198,26 @@ impl Agreement<'_> {
                 self.rest().await?;
                 continue;
             };
-            match self.own.as_ref().map(|own| fate(&findings, own.original)) {
-                None | Some(Fate::Open) => {}
-                Some(Fate::Chosen) => {
+            let fate = self.doubts.fate(&findings, ballot);
+            match fate {
+                Fate::Open => {}
+                Fate::Chosen(original) => {
                     stdx::sometimes!("a proposal in doubt turns out to be chosen");
+                    self.chosen = self.doubts.take(original);
                     return Ok(Found::Chosen);
                 }
-                Some(Fate::NotChosen) => {
-                    stdx::sometimes!("a proposal in doubt turns out not to be chosen");
-                    self.own = None;
+                Fate::NotChosen => {
+                    if !self.doubts.is_empty() {
+                        stdx::sometimes!("a proposal in doubt turns out not to be chosen");
+                    }
                 }
-                Some(Fate::Unknown) => return Err(self.error(Failure::Timeout { received: 0 })),
+                Fate::Unknown => return Err(self.error(Failure::Timeout { received: 0 })),
             }
             let planted = self.agreements.shards.storage.planted();
             let ready = |is_pending| ReadyToPropose { ballot, is_pending, pages, may_propose };
             match judge(&findings, planted) {
+                // Its own proposal is from before a truncation.
+                Next::Go { .. } if fate == Fate::Open => return Err(self.error(Failure::Timeout { received: 0 })),
                 Next::Go { is_pending } => {
                     self.prepared = Some(ready(is_pending));
                     return Ok(Found::Rows);
@@ -246,7 +254,10 @@ impl Agreement<'_> {
         limits: PageLimits,
         sink: &mut impl RowSink,
     ) -> Result<ReadDone, AgreementError> {
-        let pages = std::mem::take(&mut self.prepared.as_mut().expect("a majority has promised").pages);
+        let ready = self.prepared.as_mut().expect("a majority has promised");
+        let pages = std::mem::take(&mut ready.pages);
+        // Later pages may show what is chosen meanwhile: an empty proposal shows that nothing was.
+        ready.is_pending |= pages.iter().any(|(_, page)| page.more_after.is_some());
         let limits = PageLimits { planned: self.planned, ..limits };
         let reads = &self.agreements.reads;
         let read = reads.read_given(&self.plan, (self.table, command, limits), pages, self.until, sink).await;
@@ -256,16 +267,15 @@ impl Agreement<'_> {
     /// Has a majority accept the statement's mutations, which have the time of [`Agreement::ballot`].
     pub async fn propose(&mut self, mutations: Vec<Vec<u8>>) -> Result<Proposed, AgreementError> {
         let ready = self.prepared.take().expect("a majority has promised");
-        assert!(self.own.is_none(), "what is in doubt is settled before a statement proposes again");
         if !ready.may_propose {
             self.purpose = Purpose::Write;
             return Ok(Proposed::Overtaken);
         }
         let proposal = Proposal { ballot: ready.ballot, original: ready.ballot, mutations };
-        self.own = Some(proposal.clone());
+        self.doubts.push(proposal.clone());
         match self.accept(proposal).await? {
             AcceptEnd::Chosen => return Ok(Proposed::Chosen),
-            AcceptEnd::Refused => self.own = None,
+            AcceptEnd::Refused => {}
             AcceptEnd::InDoubt => stdx::sometimes!("a proposal is in doubt"),
         }
         self.rest().await?;
@@ -299,8 +309,8 @@ impl Agreement<'_> {
     /// # Panics
     /// If nothing was proposed.
     pub async fn commit(&mut self, level: ConsistencyLevel) -> Result<(), Failure> {
-        let own = self.own.as_ref().expect("it is chosen");
-        self.agreements.writes.commit(self.planned_mutations(own), level).await
+        let chosen = self.chosen.as_ref().expect("it is chosen");
+        self.agreements.writes.commit(self.planned_mutations(chosen), level).await
     }
 
     /// The promises of a majority for a new ballot: what each has shown, and whether the attempt may propose. `None`: others are ahead.
@@ -334,12 +344,8 @@ impl Agreement<'_> {
     /// Has a proposal accepted that was found, and commits it. True: it is the statement's own.
     async fn finish(&mut self, proposal: Proposal) -> Result<bool, AgreementError> {
         stdx::sometimes!("a proposal of another is finished");
-        let is_own = self.own.as_ref().is_some_and(|own| own.original == proposal.original);
         match self.accept(proposal.clone()).await? {
-            AcceptEnd::Chosen if is_own => {
-                self.own = Some(proposal);
-                Ok(true)
-            }
+            AcceptEnd::Chosen if self.chosen.is_some() => Ok(true),
             AcceptEnd::Chosen => {
                 let mutations = self.planned_mutations(&proposal);
                 let committed = self.agreements.writes.commit_for(mutations, self.plan.needs.clone()).await;
@@ -360,12 +366,17 @@ impl Agreement<'_> {
         let nodes: Vec<NodeIndex> = answers.done.iter().map(|(node, ())| *node).collect();
         let are_refusals = answers.failed.iter().all(|(_, error)| is_refused_before(error));
         let has_effect = !nodes.is_empty() || !answers.open.is_empty() || !are_refusals;
-        let is_own = self.own.as_ref().is_some_and(|own| own.ballot == accept.proposal.ballot);
-        if is_own && !has_effect {
-            self.own = None;
+        let proposal = accept.proposal;
+        let is_own = self.doubts.has(&proposal);
+        if is_own && !has_effect && proposal.ballot == proposal.original {
+            self.doubts.pop();
         }
         self.check(&answers).await?;
         if self.electorate.is_majority(&nodes) {
+            match is_own {
+                true => self.chosen = Some(proposal),
+                false => self.doubts.clear(),
+            }
             return Ok(AcceptEnd::Chosen);
         }
         match has_effect {
@@ -399,12 +410,12 @@ impl Agreement<'_> {
 
     /// The end by a failure: the outcome of a proposal in doubt is unknown.
     fn error(&self, failure: Failure) -> AgreementError {
-        match (&self.own, failure) {
-            (None, failure) => AgreementError::Failed(failure),
-            (Some(_), Failure::Timeout { received } | Failure::Failed { received, .. }) => {
+        match (self.doubts.is_empty(), failure) {
+            (true, failure) => AgreementError::Failed(failure),
+            (false, Failure::Timeout { received } | Failure::Failed { received, .. }) => {
                 AgreementError::Unknown { received }
             }
-            (Some(_), _) => AgreementError::Unknown { received: 0 },
+            (false, _) => AgreementError::Unknown { received: 0 },
         }
     }
 
@@ -412,9 +423,9 @@ impl Agreement<'_> {
     async fn rest(&mut self) -> Result<(), AgreementError> {
         let runtime = &self.agreements.shards.runtime;
         if runtime.now() >= self.tries_until {
-            return Err(match self.own {
-                Some(_) => AgreementError::Unknown { received: 0 },
-                None => AgreementError::Contended,
+            return Err(match self.doubts.is_empty() {
+                true => AgreementError::Contended,
+                false => AgreementError::Unknown { received: 0 },
             });
         }
         let longest = REST.saturating_mul(1 << self.tries.min(8)).min(REST_MAX);

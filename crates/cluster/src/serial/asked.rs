@@ -4,7 +4,7 @@ use std::future::Future;
 use std::rc::Rc;
 use std::time::Duration;
 
-use runtime::{Elapsed, Instant, ShardId};
+use runtime::{Elapsed, Group, Instant, ShardId};
 use topology::{Epoch, NodeIndex, Required};
 
 use crate::outcome::{Failure, Refusal};
@@ -92,7 +92,11 @@ impl Electorate {
                 let terms = (until - self.shards.runtime.now(), self.planned);
                 if node == self.nodes.local() {
                     let terms = WriteTerms { durable: true, planned: self.planned };
-                    return self.shards.write_shared(self.shard, mutations, terms).await;
+                    let mutations = mutations.iter().map(|mutation| mutation.to_vec()).collect();
+                    let (shards, shard) = (Rc::clone(&self.shards), self.shard);
+                    // What has begun ends as a whole, though the time is over.
+                    let write = async move { shards.write(shard, mutations, terms).await };
+                    return self.shards.runtime.spawn(Group::Query, write).await;
                 }
                 match self.nodes.peer(node) {
                     Some(peer) => ask_to_commit(peer, mutations, terms).await,
