@@ -190,8 +190,11 @@ fn run_unit(binary: &TestBinary, deadline: Instant, effort: Effort, sample: Samp
     let mut command = binary.command();
     if effort == Effort::Soak {
         command.env("HELENUS_MODEL_OPERATIONS", "1000000").env("HELENUS_SOAK", "1");
-    } else if let Sample::Third(number) = sample {
-        command.env(SAMPLE, number.to_string());
+    } else {
+        command.env("HELENUS_MODEL_OPERATIONS", "3000");
+        if let Sample::Third(number) = sample {
+            command.env(SAMPLE, number.to_string());
+        }
     }
     let output = process::run_unprinted(&mut command, deadline.saturating_duration_since(began))?;
     let passed = Passed::of(&output);
