@@ -6,6 +6,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use cql_protocol::{BatchKind, Consistency, ErrorCode};
+use histories::counter::amount;
 use runtime::{Group, Runtime};
 
 use super::sums::Place;
@@ -316,8 +317,7 @@ impl Worker {
         let start = self.now();
         for _ in 0..count {
             let place = self.place();
-            // Neither so small that sums meet, nor so large that they wrap.
-            let amount = (self.runtime.random_u64() >> 12) as i64 - (1 << 51);
+            let amount = amount(&mut |bound| self.below(bound));
             let begun = self.history.borrow_mut().sums.begin(place, amount, connected.reach.clone(), start);
             let Some(number) = begun else { continue };
             numbers.push(number);
