@@ -10,8 +10,9 @@
 
 use std::collections::BTreeMap;
 
+use crate::elements::{self, Seen, Sent};
 use crate::statement::{as_applied, collection, integer, list_of_one};
-use crate::{Request, Row, Way, Workload};
+use crate::{Answer, Request, Row, Way, Workload};
 
 const APPEND: &str = "UPDATE ring.lists SET l = l + ? WHERE p = ? IF t = null";
 const READ: &str = "SELECT l FROM ring.lists WHERE p = ?";
@@ -95,8 +96,26 @@ impl Workload for ListAppend {
     }
 }
 
+impl ListAppend {
+    /// Judges the history of one list by its elements alone, in whatever order: each acknowledged one is there from then on, none twice, none invented.
+    pub fn check_elements(operations: &[Operation]) -> Vec<String> {
+        let (mut sent, mut reads) = (Vec::new(), Vec::new());
+        for operation in operations.iter().filter(|one| one.is_possible()) {
+            let start = operation.start;
+            match (operation.asked, &operation.answer) {
+                (Asked::Append(element), _) => sent.push(Sent { element, start, acknowledged: operation.end() }),
+                (Asked::Read, Answer::Told(end, Told::Have(list))) => {
+                    reads.push(Seen { elements: list.clone(), start, end: *end });
+                }
+                (Asked::Read, _) => {}
+            }
+        }
+        elements::check(&sent, &reads)
+    }
+}
+
 /// A list that was read, with its times.
-struct Seen<'a> {
+struct ListSeen<'a> {
     list: &'a [u64],
     start: u64,
     end: u64,
@@ -105,12 +124,12 @@ struct Seen<'a> {
 /// Puts all operations into the order that the longest list tells.
 fn order(operations: &[Operation]) -> Result<(), String> {
     let seen = |operation: &'_ Operation| match (&operation.answer, operation.start) {
-        (crate::Answer::Told(end, Told::Have(list)), start) => Some((list.clone(), start, *end)),
+        (Answer::Told(end, Told::Have(list)), start) => Some((list.clone(), start, *end)),
         _ => None,
     };
     let lists: Vec<(Vec<u64>, u64, u64)> = operations.iter().filter_map(seen).collect();
-    let mut reads: Vec<Seen<'_>> =
-        lists.iter().map(|(list, start, end)| Seen { list, start: *start, end: *end }).collect();
+    let mut reads: Vec<ListSeen<'_>> =
+        lists.iter().map(|(list, start, end)| ListSeen { list, start: *start, end: *end }).collect();
     reads.sort_by_key(|seen| (seen.list.len(), seen.start));
     let longest = reads.last().map_or(&[][..], |seen| seen.list);
     if let Some(other) = reads.iter().find(|seen| !longest.starts_with(seen.list)) {
@@ -159,7 +178,6 @@ fn order(operations: &[Operation]) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Answer;
 
     fn append(element: u64, start: u64, end: Option<u64>) -> Operation {
         let answer = end.map_or(Answer::Unknown, |end| Answer::Told(end, Told::Applied));
@@ -193,6 +211,14 @@ mod tests {
         assert!(!holds_with(&[read(&[2, 1, 3], 22, 23), read(&[2, 1], 24, 25)]), "it goes back");
         assert!(!holds_with(&[read(&[3, 1, 2], 22, 23)]), "the order of real time is another one");
         assert!(!holds_with(&[read(&[1, 2, 3], 11, 12)]), "it was not appended yet");
+    }
+
+    #[test]
+    fn elements_are_judged_without_their_order() {
+        let holds_with =
+            |list: &[u64]| ListAppend::check_elements(&[appends(), vec![read(list, 22, 23)]].concat()).is_empty();
+        assert!(holds_with(&[3, 1, 2]) && holds_with(&[1, 2, 3]));
+        assert!(!holds_with(&[1, 2]) && !holds_with(&[1, 2, 3, 3]) && !holds_with(&[1, 2, 3, 4]));
     }
 
     #[test]

@@ -50,7 +50,7 @@ pub trait Workload: Sized {
     /// What an answer says.
     type Told: Clone + Debug + PartialEq;
     /// What a client knows of a partition.
-    type View: Default;
+    type View: Default + Debug;
 
     /// The next request of a client. `fresh` is a value that no request had before; a request may take some values from there on.
     fn choose(view: &Self::View, fresh: u64, random: Random<'_>) -> Self::Asked;
@@ -71,6 +71,11 @@ pub trait Workload: Sized {
 
     /// What an answer says. An error: nothing that can be right.
     fn read(asked: &Self::Asked, rows: &[Row]) -> Result<Self::Told, String>;
+
+    /// True if the request changes nothing.
+    fn is_read(asked: &Self::Asked) -> bool {
+        matches!(Self::request(asked, 0).way, Way::Read | Way::SerialRead)
+    }
 
     /// Takes note of what an answer says of the partition.
     fn learn(_view: &mut Self::View, _asked: &Self::Asked, _told: &Self::Told) {}
