@@ -256,6 +256,6 @@ bugs! {
         "An attempt goes on although a proposal is accepted that was not committed.";
     FastReadOverAccepted, "fast-read-over-accepted", Coordinator, "serial::a_read_that_was_answered_is_not_overtaken_by_what_it_did_not_see",
         "A SERIAL read is answered in one round although a promise to a write is later than the last commit.";
-    SerialAsQuorum, "serial-as-quorum", Coordinator, "serial::a_serial_read_shows_what_is_chosen",
+    SerialAsQuorum, "serial-as-quorum", Simulation, "serial-read",
         "A SERIAL read is a read at QUORUM.";
 }
