@@ -45,7 +45,15 @@ impl Part {
 }
 
 /// The parts that the product has, which runs expect unless they are given others. A part is added here in the commit that brings it.
-pub const LANDED: &[Part] = &[Part::Hints, Part::Fence, Part::BatchCopies, Part::ScanRepair, Part::SyncedCounters];
+pub const LANDED: &[Part] = &[
+    Part::Hints,
+    Part::Fence,
+    Part::BatchCopies,
+    Part::ScanRepair,
+    Part::SyncedCounters,
+    Part::Paxos,
+    Part::BallotLists,
+];
 
 /// The parts that a run expects.
 pub type Expected = BTreeSet<Part>;
