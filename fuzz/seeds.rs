@@ -37,7 +37,7 @@ use sstable::{Component, EncodingStats, Header, Marker};
 use storage::DataSink;
 use storage::reader::{DataPageLimits, DataPageWriter};
 use topology::nodes::{Boot, Features, NodeState, Release, Start};
-use topology::{Epoch, HostId, NodeChange, RegisteredNode, Token};
+use topology::{HostId, NodeChange, RegisteredNode, Token};
 
 use crate::every_form;
 
@@ -451,12 +451,7 @@ fn internode_seeds() -> Vec<Vec<u8>> {
 
 /// A proposal that an acceptor has accepted.
 fn accepted() -> PaxosProposal {
-    PaxosProposal {
-        ballot: BALLOT,
-        original: BALLOT,
-        epoch: Epoch(9),
-        mutations: vec![mutation_seed(), mutation_seed()],
-    }
+    PaxosProposal { ballot: BALLOT, original: BALLOT, mutations: vec![mutation_seed(), mutation_seed()] }
 }
 
 /// Data.db of a partition with a row of a cell of each form and a range tombstone; and its statistics, as the parts that the target

@@ -1,6 +1,6 @@
 //! Paxos at one replica: ballots, the registers of a partition, and who is next at it.
 //!
-//! It asks no other replica: the rounds of attempts are in [`crate::serial`]. See `docs/internals/paxos.md`.
+//! It sends no message: the rounds of attempts are in [`crate::serial`]. See `docs/internals/paxos.md`.
 
 mod ballot;
 mod queue;

@@ -1,7 +1,6 @@
 //! Writes: to the live replicas of each mutation, counted until the level is reached.
 
 mod batch;
-mod commit;
 mod counter;
 mod found;
 mod keepers;

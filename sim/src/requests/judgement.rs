@@ -3,6 +3,10 @@
 use std::collections::BTreeMap;
 
 use cql_protocol::Consistency;
+use histories::Workload;
+use histories::cas_register::CasRegister;
+use histories::list_append::ListAppend;
+use histories::wr_register::WrRegister;
 use runtime::Runtime;
 
 use super::course::{AGAIN, Course, HEALED_AT_MOST, QUIET};
@@ -26,6 +30,8 @@ const TOLD_MAX: usize = 10;
 pub(super) struct Everything {
     rows: BTreeMap<Key, u64>,
     counts: BTreeMap<Place, i64>,
+    /// Partitions of conditional statements, by workload and number, in words.
+    serial: BTreeMap<(&'static str, i32), String>,
 }
 
 impl Course<'_> {
@@ -57,7 +63,11 @@ impl Course<'_> {
             let ends = &self.ends;
             self.history.borrow_mut().hints_delivered(|change| ends.may_lose_files(change.node, change.start));
         }
+        let serial = self.finish_serial(when)?;
         self.all = self.read(0, Consistency::All, when)?;
+        let mut different = converge::differences(&serial, 0, &self.all.serial);
+        different.truncate(TOLD_MAX);
+        self.tell("a read at ALL after one at a serial level", different);
         let violations = whole::judge_batches(&self.history.borrow(), &self.all.rows);
         self.tell(when, violations);
         self.judge_again(when)
@@ -72,13 +82,14 @@ impl Course<'_> {
             let own = self.read(node, Consistency::One, when)?;
             let mut violations = converge::differences(&repaired(&self.all.rows), node, &repaired(&own.rows));
             violations.extend(converge::differences(&self.all.counts, node, &own.counts));
+            violations.extend(converge::differences(&self.all.serial, node, &own.serial));
             violations.truncate(TOLD_MAX);
             self.tell(when, violations);
         }
         Ok(())
     }
 
-    fn tell(&mut self, when: &str, violations: Vec<String>) {
+    pub(super) fn tell(&mut self, when: &str, violations: Vec<String>) {
         self.outcome.violations.extend(violations.into_iter().map(|what| format!("{when}: {what}")));
     }
 
@@ -158,7 +169,29 @@ impl Reader {
         for place in places {
             everything.counts.insert(place, self.count(&mut client, place).await?);
         }
+        if self.work.acts.iter().any(|(act, _)| act.is_serial()) {
+            for partition in 0..self.work.partitions as i32 {
+                self.read_plainly::<CasRegister>(&mut client, partition, &mut everything).await?;
+                self.read_plainly::<ListAppend>(&mut client, partition, &mut everything).await?;
+                self.read_plainly::<WrRegister>(&mut client, partition, &mut everything).await?;
+            }
+        }
         Ok(everything)
+    }
+
+    /// What the replicas have of a partition of conditional statements, whose serial reads are judged.
+    async fn read_plainly<W: Workload>(
+        &self,
+        client: &mut Client,
+        partition: i32,
+        everything: &mut Everything,
+    ) -> Result<(), ClientError> {
+        for asked in W::last() {
+            let rows = client.run(&W::request(&asked, partition).statement, None).await?;
+            let told = W::read(&asked, &rows).map_err(ClientError::Malformed)?;
+            everything.serial.insert((W::NAME, partition), format!("{told:?}"));
+        }
+        Ok(())
     }
 
     async fn read_partition(

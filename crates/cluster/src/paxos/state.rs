@@ -1,7 +1,5 @@
 //! The registers of a partition at one replica, and the answers by them. See the page's table of the acceptor.
 
-use topology::Epoch;
-
 use super::ballot::Ballot;
 
 /// What an attempt wants to write.
@@ -11,9 +9,7 @@ pub struct Proposal {
     pub ballot: Ballot,
     /// The attempt that made it: its mutations have that ballot's timestamp.
     pub original: Ballot,
-    /// The epoch that its plan rests on: a truncation after it makes it void.
-    pub epoch: Epoch,
-    /// Encoded mutations, all of one partition. None: it is empty.
+    /// Encoded mutations, all of one partition. None: it is empty, or a truncation of the table has made it void.
     pub mutations: Vec<Vec<u8>>,
 }
 
@@ -159,7 +155,7 @@ mod tests {
 
     fn proposal(at: u64) -> Proposal {
         let ballot = ballot(at);
-        Proposal { ballot, original: ballot, epoch: Epoch(1), mutations: vec![vec![at as u8]] }
+        Proposal { ballot, original: ballot, mutations: vec![vec![at as u8]] }
     }
 
     fn promised(at: u64) -> State {

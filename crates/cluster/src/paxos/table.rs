@@ -7,8 +7,8 @@ use schema::{
     Column, ColumnId, ColumnKind, DroppedColumn, KeyspaceDef, Schema, SchemaChange, Table, TableId, TableOptions,
 };
 use stdx::{ReadError, Reader};
-use storage::{Flow, RowSink};
-use topology::{Epoch, ReplicationStrategy, Token};
+use storage::{Flow, ReplayPosition, RowSink};
+use topology::{ReplicationStrategy, Token};
 
 use super::ballot::Ballot;
 use super::state::{Commit, Proposal, State};
@@ -31,6 +31,8 @@ const COMMITTED_AGAIN: ColumnId = ColumnId(7);
 pub(crate) const MUTATION_BYTES_MIN: usize = 27;
 /// Bytes of a ballot.
 const BALLOT_BYTES: usize = 16;
+/// Bytes of a position of the log.
+const POSITION_BYTES: usize = 18;
 
 /// The shortest time for which a state is kept, seconds.
 const KEPT_SECONDS_MIN: u32 = 3 * 60 * 60;
@@ -85,8 +87,8 @@ pub(crate) enum Register<'r> {
     Promised(Ballot),
     /// The last promise to a read.
     ReadPromised(Ballot),
-    /// The last accepted proposal.
-    Accepted(&'r Proposal),
+    /// The last accepted proposal, and the position of this shard's log when it was accepted.
+    Accepted(&'r Proposal, ReplayPosition),
     /// The last commit.
     Committed(Commit),
 }
@@ -122,9 +124,13 @@ pub(crate) fn encode_registers(
         match register {
             Register::Promised(ballot) => _ = row.cell(PROMISED, ballot.micros(), expiry, &ballot.0),
             Register::ReadPromised(ballot) => _ = row.cell(READ_PROMISED, ballot.micros(), expiry, &ballot.0),
-            Register::Accepted(proposal) => {
+            Register::Accepted(proposal, position) => {
                 let mut bytes = Vec::new();
                 encode_proposal(proposal, &mut bytes);
+                let ReplayPosition { boot, sequence, shard } = position;
+                bytes.extend_from_slice(&boot.to_be_bytes());
+                bytes.extend_from_slice(&sequence.to_be_bytes());
+                bytes.extend_from_slice(&shard.to_be_bytes());
                 row.cell(ACCEPTED, proposal.ballot.micros(), expiry, &bytes);
             }
             Register::Committed(Commit { ballot, original }) if ballot == original => {
@@ -140,11 +146,11 @@ pub(crate) fn encode_registers(
 
 /// Appends a proposal, whose ballot comes first: of two of the same microsecond the later ballot's is the greater value.
 pub(crate) fn encode_proposal(proposal: &Proposal, out: &mut Vec<u8>) {
-    let Proposal { ballot, original, epoch, mutations } = proposal;
-    out.reserve(2 * BALLOT_BYTES + 8 + mutations.iter().map(|mutation| mutation.len() + 4).sum::<usize>());
+    let Proposal { ballot, original, mutations } = proposal;
+    let bytes = mutations.iter().map(|mutation| mutation.len() + 4).sum::<usize>();
+    out.reserve(2 * BALLOT_BYTES + bytes + POSITION_BYTES);
     out.extend_from_slice(&ballot.0);
     out.extend_from_slice(&original.0);
-    out.extend_from_slice(&epoch.0.to_be_bytes());
     for mutation in mutations {
         let length = u32::try_from(mutation.len()).expect("a mutation is no longer than a record of the log");
         out.extend_from_slice(&length.to_be_bytes());
@@ -156,7 +162,6 @@ pub(crate) fn encode_proposal(proposal: &Proposal, out: &mut Vec<u8>) {
 pub(crate) fn decode_proposal(bytes: &[u8]) -> Result<Proposal, ReadError> {
     let mut reader = Reader::new(bytes);
     let (ballot, original) = (Ballot(reader.array()?), Ballot(reader.array()?));
-    let epoch = Epoch(u64::from_be_bytes(reader.array()?));
     let mut mutations = Vec::new();
     while reader.remaining() > 0 {
         let (left, length) = (reader.remaining(), reader.u32()? as usize);
@@ -166,7 +171,18 @@ pub(crate) fn decode_proposal(bytes: &[u8]) -> Result<Proposal, ReadError> {
         }
         mutations.push(reader.bytes(length)?.to_vec());
     }
-    Ok(Proposal { ballot, original, epoch, mutations })
+    Ok(Proposal { ballot, original, mutations })
+}
+
+/// A proposal in its register, and the position of the log when it was accepted.
+fn decode_accepted(bytes: &[u8]) -> Result<(Proposal, ReplayPosition), ReadError> {
+    let wanted = 2 * BALLOT_BYTES + POSITION_BYTES;
+    let Some((proposal, position)) = bytes.split_last_chunk::<POSITION_BYTES>() else {
+        return Err(ReadError::Truncated { wanted, left: bytes.len() });
+    };
+    let mut reader = Reader::new(position);
+    let (boot, sequence) = (u64::from_be_bytes(reader.array()?), u64::from_be_bytes(reader.array()?));
+    Ok((decode_proposal(proposal)?, ReplayPosition { boot, sequence, shard: reader.u16()? }))
 }
 
 /// The table that a mutation is about: of a register's it is that of the partition.
@@ -186,11 +202,16 @@ pub(crate) fn table_of(mutation: &MutationRef<'_>) -> TableId {
 #[derive(Debug, Default)]
 pub(crate) struct StateReader {
     state: State,
+    accepted_at: Option<ReplayPosition>,
 }
 
 impl StateReader {
-    /// What was read; without a row nothing is remembered.
-    pub(crate) fn finish(self) -> State {
+    /// The state that was read; without a row it is empty. `is_truncated`: the table was truncated after that position, and what was accepted before is void.
+    pub(crate) fn finish(mut self, is_truncated: impl Fn(ReplayPosition) -> bool) -> State {
+        if let Some(accepted) = self.state.accepted.as_mut().filter(|_| self.accepted_at.is_some_and(is_truncated)) {
+            stdx::sometimes!("a proposal is void");
+            accepted.mutations.clear();
+        }
         self.state
     }
 }
@@ -206,7 +227,10 @@ impl RowSink for StateReader {
             match cell.column {
                 PROMISED => self.state.promised = ballot(cell.value),
                 READ_PROMISED => self.state.read_promised = ballot(cell.value),
-                ACCEPTED => self.state.accepted = decode_proposal(cell.value).ok(),
+                ACCEPTED => {
+                    let accepted = decode_accepted(cell.value).ok();
+                    (self.state.accepted, self.accepted_at) = accepted.unzip();
+                }
                 COMMITTED => ballot(cell.value).into_iter().for_each(|ballot| {
                     self.state.commit(Commit { ballot, original: ballot });
                 }),
@@ -234,11 +258,13 @@ mod tests {
         Ballot(timeuuid::build(0x01b2_1dd2_1381_4000 + at * 10, 0, [1; 6]))
     }
 
+    const POSITION: ReplayPosition = ReplayPosition { boot: 3, sequence: 1 << 40, shard: 2 };
+
     fn read_back(state: &State) -> State {
         let table = Table::new(TableId([7; 16]), "ks", "t", state_table().columns().to_vec(), TableOptions::default());
         let promised = state.promised.map(Register::Promised);
         let read_promised = state.read_promised.map(Register::ReadPromised);
-        let accepted = state.accepted.as_ref().map(Register::Accepted);
+        let accepted = state.accepted.as_ref().map(|proposal| Register::Accepted(proposal, POSITION));
         let committed = state.committed.map(Register::Committed);
         let registers: Vec<Register<'_>> =
             [promised, read_promised, accepted, committed].into_iter().flatten().collect();
@@ -252,13 +278,13 @@ mod tests {
             assert_eq!(clustering.components().next(), Some(&[7; 16][..]));
             let _ = reader.row(clustering, LiveRow::new(row, None, 1_000));
         }
-        reader.finish()
+        reader.finish(|position| position != POSITION)
     }
 
     #[test]
     fn a_state_is_read_back_as_it_was_written() {
         let mutations = vec![vec![1; 27], vec![2; 300]];
-        let proposal = Proposal { ballot: ballot(7), original: ballot(3), epoch: Epoch(9), mutations };
+        let proposal = Proposal { ballot: ballot(7), original: ballot(3), mutations };
         let commits = [proposal.commit(), Commit { ballot: ballot(4), original: ballot(4) }];
         let empty = Proposal { mutations: Vec::new(), ..proposal.clone() };
         for accepted in [None, Some(proposal), Some(empty)] {
@@ -277,8 +303,8 @@ mod tests {
     fn bytes_that_are_no_proposal_are_refused() {
         let mut bytes = Vec::new();
         let mutations = vec![vec![1; 40]];
-        encode_proposal(&Proposal { ballot: ballot(1), original: ballot(1), epoch: Epoch(1), mutations }, &mut bytes);
-        let head = 2 * BALLOT_BYTES + 8;
+        encode_proposal(&Proposal { ballot: ballot(1), original: ballot(1), mutations }, &mut bytes);
+        let head = 2 * BALLOT_BYTES;
         for length in (0..bytes.len()).filter(|length| *length != head) {
             assert!(decode_proposal(&bytes[..length]).is_err(), "{length} of {} bytes", bytes.len());
         }

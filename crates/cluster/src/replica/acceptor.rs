@@ -30,7 +30,7 @@ pub(crate) struct Acceptor {
     pub(crate) runtime: Runtime,
     pub(crate) storage: Shard,
     pub(crate) fence: Rc<Fence>,
-    /// The attempts at this shard's partitions.
+    /// The attempts at partitions of this shard.
     pub(crate) queue: Queue,
     pub(crate) timeouts: Rc<Timeouts>,
 }
@@ -77,7 +77,7 @@ impl Acceptor {
 
     /// Accepts a proposal.
     pub(crate) async fn accept(&self, accept: Accept, planned: Epoch) -> Result<Accepted, ReplicaError> {
-        let Accept { table, key, proposal } = accept;
+        let (shard, Accept { table, key, proposal }) = (self.runtime.shard(), accept);
         let mut held = self.hold(table, (token_of(&key), &key), planned).await?;
         if self.storage.planted().is(Bug::AcceptedOverLaterPromise) {
             held.state = State::default();
@@ -85,8 +85,9 @@ impl Acceptor {
         if let Err(Outrun(latest)) = held.state.accept(proposal) {
             return Ok(Accepted::Outrun(latest));
         }
+        let position = storage::write_start(&self.storage).map_err(|error| apply_error(shard.0, error))?;
         let accepted = held.state.accepted.clone();
-        held.write(Register::Accepted(accepted.as_ref().expect("it was just accepted"))).await?;
+        held.write(Register::Accepted(accepted.as_ref().expect("it was just accepted"), position)).await?;
         drop(held);
         self.synced(Bug::PromiseNotSynced).await?;
         Ok(Accepted::Done)
@@ -120,7 +121,8 @@ impl Acceptor {
         let mut reader = StateReader::default();
         let read = self.storage.read_through(&command, &mut reader).await;
         let _ = read.map_err(|error| unreadable(shard.0, error))?;
-        Ok(Held { acceptor: self, table, token, key, planned, state: reader.finish(), _claim: claim })
+        let state = reader.finish(|position| storage::is_truncated_after(&self.storage, table.id, position));
+        Ok(Held { acceptor: self, table, token, key, planned, state, _claim: claim })
     }
 
     async fn page(&self, prepare: &Prepare, planned: Epoch) -> Result<Page, ReplicaError> {

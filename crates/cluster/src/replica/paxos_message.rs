@@ -34,7 +34,7 @@ pub enum Prepared {
 /// An acceptor's registers and data.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Promised {
-    /// The promise: it says if the attempt may propose.
+    /// The attempt may propose, or read alone.
     pub promise: Promise,
     /// The last promise to a write, before this one.
     pub earlier: Option<Ballot>,

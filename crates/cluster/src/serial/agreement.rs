@@ -77,12 +77,12 @@ struct ReadyToPropose {
     may_propose: bool,
 }
 
-/// The end of an attempt without an outcome.
+/// The end of an attempt without a result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AgreementError {
-    /// Too few answered, or the statement is to be planned again: nothing of it was or will be written.
+    /// Too few answered, or the statement is to be planned again: none of it was or will be written.
     Failed(Failure),
-    /// Others were ahead for too long: nothing of it was or will be written.
+    /// Others were ahead for too long: none of it was or will be written.
     Contended,
     /// Its proposal may be written or not.
     Unknown {
@@ -213,10 +213,9 @@ impl Agreement<'_> {
                 }
                 Fate::Unknown => return Err(self.error(Failure::Timeout { received: 0 })),
             }
-            let Shards { fence, storage, .. } = &*self.agreements.shards;
-            let is_void = |epoch| fence.is_truncated_since(self.table.id, epoch);
+            let planted = self.agreements.shards.storage.planted();
             let ready = |is_pending| ReadyToPropose { ballot, is_pending, pages, may_propose };
-            match judge(&findings, is_void, storage.planted()) {
+            match judge(&findings, planted) {
                 // Its own proposal is from before a truncation.
                 Next::Go { .. } if fate == Fate::Open => return Err(self.error(Failure::Timeout { received: 0 })),
                 Next::Go { is_pending } => {
@@ -272,7 +271,7 @@ impl Agreement<'_> {
             self.purpose = Purpose::Write;
             return Ok(Proposed::Overtaken);
         }
-        let proposal = Proposal { ballot: ready.ballot, original: ready.ballot, epoch: self.moment, mutations };
+        let proposal = Proposal { ballot: ready.ballot, original: ready.ballot, mutations };
         self.doubts.push(proposal.clone());
         match self.accept(proposal).await? {
             AcceptEnd::Chosen => return Ok(Proposed::Chosen),
@@ -295,8 +294,8 @@ impl Agreement<'_> {
             return Ok(Proposed::Overtaken);
         }
         stdx::sometimes!("an empty proposal is put");
-        let (ballot, epoch, mutations) = (ready.ballot, self.moment, Vec::new());
-        match self.accept(Proposal { ballot, original: ballot, epoch, mutations }).await? {
+        let (ballot, mutations) = (ready.ballot, Vec::new());
+        match self.accept(Proposal { ballot, original: ballot, mutations }).await? {
             AcceptEnd::Chosen => Ok(Proposed::Chosen),
             AcceptEnd::Refused | AcceptEnd::InDoubt => {
                 self.rest().await?;
@@ -409,7 +408,7 @@ impl Agreement<'_> {
         }
     }
 
-    /// The end by a failure: the outcome of a proposal in doubt is not known.
+    /// The end by a failure: the outcome of a proposal in doubt is unknown.
     fn error(&self, failure: Failure) -> AgreementError {
         match (self.doubts.is_empty(), failure) {
             (true, failure) => AgreementError::Failed(failure),
@@ -446,7 +445,7 @@ impl Agreement<'_> {
         mutations
     }
 
-    /// The same, planned by the present ring as a write that rests on the proposal's epoch.
+    /// The same, planned by the present ring as a write that rests on what this attempt knows: a truncation since makes it void.
     fn planned_mutations(&self, proposal: &Proposal) -> Vec<PlannedMutation> {
         let replication = self.agreements.placement.replication(self.plan.replication.strategy());
         let planned = |mutation| PlannedMutation {
@@ -454,7 +453,7 @@ impl Agreement<'_> {
             token: self.token,
             shard: self.plan.shard,
             mutation,
-            moment: proposal.epoch,
+            moment: self.moment,
         };
         self.committed(proposal).into_iter().map(planned).collect()
     }

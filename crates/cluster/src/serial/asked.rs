@@ -190,7 +190,7 @@ impl Electorate {
         let refused: Vec<&(NodeIndex, ReplicaError)> = answers.failed.iter().filter(is_refusal).collect();
         let others: Vec<NodeIndex> =
             self.members.iter().copied().filter(|node| refused.iter().all(|(refused, _)| refused != node)).collect();
-        // The silence of one decides: its answer is not known.
+        // One was silent, whose answer might have sufficed.
         if self.is_majority(&others) || answers.is_late || refused.is_empty() {
             return Failure::Timeout { received };
         }

@@ -1,9 +1,9 @@
-//! Findings of a majority that has promised: an unfinished proposal, replicas that lack the latest commit, and the fate of proposals in doubt.
+//! Findings of a majority that has promised: is something unfinished, does a replica lack the latest commit, and the fate of proposals in doubt.
 //!
-//! It asks no replica and knows no time. See the page's table of the attempt.
+//! It sends no message and knows no time. See the page's table of the attempt.
 
 use planted::{Bug, Planted};
-use topology::{Epoch, NodeIndex};
+use topology::NodeIndex;
 
 use crate::paxos::{Ballot, Commit, Proposal};
 use crate::replica::Promised;
@@ -29,7 +29,7 @@ impl Finding {
     }
 }
 
-/// The step to take before the partition's data counts.
+/// The step before the partition's data counts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Next {
     /// This proposal is to be finished.
@@ -38,7 +38,7 @@ pub(super) enum Next {
     Commit(Option<Proposal>, Vec<NodeIndex>),
     /// Nothing.
     Go {
-        /// A promise to a write, or a void proposal, is later than the last commit: an answer without a proposal takes an empty one.
+        /// A promise to a write is later than the last commit: an answer without a proposal takes an empty one.
         is_pending: bool,
     },
 }
@@ -52,7 +52,7 @@ pub(super) enum Fate {
     Open,
     /// None is chosen so far.
     NotChosen,
-    /// Others came after it: no finding can tell.
+    /// Others came after it: it is not known.
     Unknown,
 }
 
@@ -136,8 +136,8 @@ fn latest_commit(findings: &[Finding]) -> Option<Commit> {
     findings.iter().filter_map(|finding| finding.committed).max_by_key(|commit| commit.ballot)
 }
 
-/// Judges the findings of a majority. `is_void`: the table was truncated after that epoch.
-pub(super) fn judge(findings: &[Finding], is_void: impl Fn(Epoch) -> bool, planted: Planted) -> Next {
+/// Judges the findings of a majority.
+pub(super) fn judge(findings: &[Finding], planted: Planted) -> Next {
     let committed = latest_commit(findings);
     let latest = latest_accepted(findings).and_then(|finding| finding.accepted.as_ref());
     let beyond = latest.filter(|latest| latest.is_beyond(committed));
@@ -148,7 +148,7 @@ pub(super) fn judge(findings: &[Finding], is_void: impl Fn(Epoch) -> bool, plant
         // What came before an empty proposal may be chosen until that one is.
         let has_accepted = |finding: &Finding| finding.accepted.as_ref().is_some_and(|of| of.ballot == latest.ballot);
         let is_settled = is_empty && findings.iter().all(has_accepted);
-        return match is_empty || planted.is(Bug::UnfinishedNotFinished) || is_void(latest.epoch) {
+        return match is_empty || planted.is(Bug::UnfinishedNotFinished) {
             true => Next::Go { is_pending: !is_settled || promised > Some(latest.ballot) },
             false => Next::Finish(latest.clone()),
         };
@@ -163,8 +163,7 @@ pub(super) fn judge(findings: &[Finding], is_void: impl Fn(Epoch) -> bool, plant
     let of_commit: Vec<(&Finding, &Proposal)> =
         accepted.filter(|(_, proposal)| proposal.original == committed.original).collect();
     // None has accepted it where another electorate has chosen it.
-    let is_over = of_commit.is_empty() || of_commit.iter().any(|(_, proposal)| is_void(proposal.epoch));
-    if lacking.is_empty() || is_over {
+    if lacking.is_empty() || of_commit.is_empty() {
         return Next::Go { is_pending: promised > Some(committed.ballot) };
     }
     let whole = of_commit.iter().find(|(finding, _)| !finding.is_left_out);

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use cql_types::timeuuid;
 use planted::Planted;
-use topology::{Epoch, NodeIndex};
+use topology::NodeIndex;
 
 use super::findings::{Doubts, Fate, Finding, Next, judge};
 use crate::paxos::{Ballot, Commit, Promise, Proposal, Purpose, State};
@@ -454,7 +454,7 @@ impl Model {
             Fate::Unknown => return Step::Unknown,
             Fate::Open | Fate::NotChosen => {}
         }
-        match judge(&findings, |_| false, Planted::NONE) {
+        match judge(&findings, Planted::NONE) {
             Next::Go { .. } if fate == Fate::Open => panic!("nothing is void here"),
             Next::Go { is_pending } => {
                 self.ready(coordinator, attempt, Ready { ballot, is_pending, may_propose, head })
@@ -502,7 +502,7 @@ impl Model {
             true => vec![[&original.to_be_bytes()[..], &[0; 16]].concat()],
             false => Vec::new(),
         };
-        let proposal = Proposal { ballot, original: ballot, epoch: Epoch(1), mutations };
+        let proposal = Proposal { ballot, original: ballot, mutations };
         if holds {
             self.bases.insert(original, head);
             attempt.originals.push(original);

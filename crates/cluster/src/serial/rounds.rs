@@ -64,7 +64,7 @@ impl Rounds {
             ReadEnd::Complete | ReadEnd::Stopped(_) => {}
             ReadEnd::Paused(_) => return None,
         }
-        let state = reader.finish();
+        let state = reader.finish(|position| storage::is_truncated_after(&self.shards.storage, table.id, position));
         let attempt = Attempt { rounds: Rc::clone(self), table, token, key, now_in_seconds, state, claim: None };
         // What another has left is finished by one who may wait.
         attempt.state.unfinished().is_none().then_some(attempt)
@@ -94,10 +94,9 @@ impl Rounds {
         let mut reader = StateReader::default();
         let read = storage.read_through(&command, &mut reader).await;
         let _ = read.map_err(|error| unreadable(self.shards.here().0, error))?;
-        let state = reader.finish();
+        let state = reader.finish(|position| storage::is_truncated_after(storage, table.id, position));
         let mut attempt = Attempt { rounds: Rc::clone(self), table, token, key, now_in_seconds, state, claim };
-        let is_void = |epoch| self.shards.fence.is_truncated_since(table.id, epoch);
-        if let Some(proposal) = attempt.state.unfinished().filter(|proposal| !is_void(proposal.epoch)).cloned() {
+        if let Some(proposal) = attempt.state.unfinished().cloned() {
             stdx::sometimes!("another's proposal finished");
             let marked = attempt.mark(&[Register::Committed(proposal.commit())]);
             attempt.state.commit(proposal.commit());

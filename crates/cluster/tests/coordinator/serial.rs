@@ -481,6 +481,19 @@ fn an_attempt_whose_ring_changes_is_planned_again() {
     });
 }
 
+/// All nodes truncate the table.
+async fn truncate(node: &Member) {
+    let truncated = node.site.agree(Change::Truncate);
+    truncate_to(node, truncated).await;
+}
+
+async fn truncate_to(node: &Member, epoch: u64) {
+    node.apply_to(epoch);
+    for other in [1, 2] {
+        node.on(other, move |member| async move { member.apply_to(epoch) }).await;
+    }
+}
+
 #[test]
 fn a_proposal_from_before_a_truncation_is_not_finished() {
     on_nodes(3, 3, async |node| {
@@ -488,11 +501,7 @@ fn a_proposal_from_before_a_truncation_is_not_finished() {
         let mut attempt = prepared(&node).await;
         assert_eq!(propose(&mut attempt, 5).await, Ok(Proposed::Chosen));
         drop(attempt);
-        let truncated = node.site.agree(Change::Truncate);
-        node.apply_to(truncated);
-        for other in [1, 2] {
-            node.on(other, move |member| async move { member.apply_to(truncated) }).await;
-        }
+        truncate(&node).await;
         assert_eq!(read_on(&node, 1).await, Ok(None));
         assert_eq!(set(&node, 6).await, Ok(None));
         assert_eq!(read_on(&node, 2).await, Ok(Some(6)));
@@ -503,9 +512,27 @@ fn a_proposal_from_before_a_truncation_is_not_finished() {
 fn the_end_of_a_proposal_in_doubt_is_unknown_after_a_truncation() {
     on_nodes(3, 3, async |node| {
         let mut attempt = in_doubt(&node).await;
-        let truncated = node.site.agree(Change::Truncate);
-        node.apply_to(truncated);
+        truncate(&node).await;
         assert_eq!(prepare(&mut attempt).await, Err(AgreementError::Unknown { received: 0 }));
+        drop(attempt);
+        link(&node, &[(0, 1)], CUT).await;
+        assert_eq!(read(&node, Serial).await, Ok(None), "what the third has accepted is void");
+        assert_eq!(set(&node, 6).await, Ok(None));
+    });
+}
+
+/// Replicas of which one has not truncated yet show the proposal to a coordinator that has not either: it is as if it were finished before.
+#[test]
+fn a_proposal_in_doubt_may_be_chosen_while_a_truncation_is_under_way() {
+    on_nodes(3, 3, async |node| {
+        let mut attempt = in_doubt(&node).await;
+        let truncated = node.site.agree(Change::Truncate);
+        node.on(1, move |member| async move { member.apply_to(truncated) }).await;
+        assert_eq!(prepare(&mut attempt).await, Ok(None));
+        truncate_to(&node, truncated).await;
+        assert_eq!(attempt.commit(Quorum).await, Ok(()));
+        assert_eq!(read_on(&node, 1).await, Ok(None), "the truncation comes after it");
+        assert_eq!(node.holders(KEY).await, [0u8; 0]);
     });
 }
 

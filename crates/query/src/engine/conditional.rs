@@ -2,7 +2,7 @@
 //! that claims the partition. A partition of another shard is that shard's: it is handed the whole request. Where other nodes have replicas, their majority is asked
 //! (`agreed.rs`). See `docs/internals/paxos.md`.
 
-use cluster::coordinator::{Failure, PlanPlace, ReplicaError, ReplicaPlan, Unavailable};
+use cluster::coordinator::{Failure, PlanPlace, ReplicaError, ReplicaPlan};
 use cql_protocol::request::{Batch, BatchQuery};
 use cql_protocol::{Consistency, FrameHeader, QueryParams, Value, WriteType};
 
@@ -10,6 +10,7 @@ use storage::{LogSequence, ReadEnd, TryOutcome};
 use topology::{ConsistencyLevel, ReplicationStrategy};
 
 use super::Engine;
+use super::agreed;
 use super::batch::modification_of;
 use super::call::Call;
 use super::guarded::guard_write_levels;
@@ -71,6 +72,7 @@ impl Engine {
                 inner.coordinator.seen()
             }
             true => {
+                check_commit(self, modification, &request, levels)?;
                 let ballot = inner.clock.ballot(attempt.latest());
                 let time = write_time(ballot.micros(), call.params, seconds);
                 let mutation = request.mutation(0, &current, time)?;
@@ -191,7 +193,7 @@ impl Engine {
             PlanPlace::Here => {}
             PlanPlace::Shard(shard) => return Err(QueryError::OfShard { shard }),
             PlanPlace::OtherNodes => {
-                return self.conditional_agreed(first, (request, plan, levels), params, reply, watch, out).await;
+                return agreed::conditional(self, first, (request, plan, levels), params, reply, watch, out).await;
             }
         }
         let now = inner.clock.wall_micros();
@@ -215,6 +217,7 @@ impl Engine {
                 inner.coordinator.seen()
             }
             true => {
+                check_commit(self, first, request, levels)?;
                 let ballot = inner.clock.ballot(attempt.latest());
                 let time = write_time(ballot.micros(), params, seconds);
                 let mutations = self.mutations(request, &current, time, watch).await?;
@@ -271,7 +274,7 @@ impl Engine {
         Ok(mutations)
     }
 
-    /// The plan of the rounds. That of the commit must be possible too.
+    /// The plan of the rounds.
     fn plan_serial<'m>(
         &self,
         modification: &'m Modification,
@@ -279,11 +282,20 @@ impl Engine {
         levels: Levels,
     ) -> Result<ReplicaPlan<'m>, QueryError> {
         let (token, _) = request.key();
-        let plan = self.inner.coordinator.plan(&modification.replication, token, levels.serial);
-        let plan = plan.map_err(Unavailable::of_serial_phase)?;
-        self.inner.coordinator.plan(&modification.replication, token, levels.commit)?;
-        Ok(plan)
+        Ok(self.inner.coordinator.plan(&modification.replication, token, levels.serial)?)
     }
+}
+
+/// Refuses a commit for which too few replicas are alive, before anything is proposed: of a statement that is not applied nothing is committed. Gives the
+/// answers that its level needs.
+pub(super) fn check_commit(
+    engine: &Engine,
+    modification: &Modification,
+    request: &Request<'_>,
+    levels: Levels,
+) -> Result<u32, QueryError> {
+    let (token, _) = request.key();
+    Ok(engine.inner.coordinator.plan(&modification.replication, token, levels.commit)?.required)
 }
 
 /// The levels that a request asks for, in the words of Cassandra where they do not fit.

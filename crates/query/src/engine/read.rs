@@ -7,13 +7,14 @@ mod tokens;
 use std::collections::VecDeque;
 use std::ops::Bound;
 
-use cluster::coordinator::{Coordinator, Failure, PageEnd, PlanPlace, ReadDone, ReadsAhead, ReplicaPlan, Unavailable};
+use cluster::coordinator::{Coordinator, Failure, PageEnd, PlanPlace, ReadDone, ReadsAhead, ReplicaPlan};
 use mutation::{KeyRange, Position, ReadCommand, Slice};
 use planted::Bug;
 use storage::{ReadEnd, TryOutcome};
 use topology::{ConsistencyLevel, Token, token_of};
 
 use super::Engine;
+use super::agreed;
 use super::call::Call;
 use super::conditional::clock_seconds;
 use crate::Outcome;
@@ -223,7 +224,7 @@ impl Engine {
     ) -> Result<Option<Position>, QueryError> {
         let coordinator = &self.inner.coordinator;
         let token = token_of(key);
-        let plan = coordinator.plan(&select.replication, token, level).map_err(Unavailable::of_serial_phase)?;
+        let plan = coordinator.plan(&select.replication, token, level)?;
         let keys = std::slice::from_ref(key);
         match coordinator.serial_place(&plan) {
             PlanPlace::Here => {}
@@ -231,7 +232,7 @@ impl Engine {
             PlanPlace::OtherNodes if coordinator.storage().planted().is(Bug::SerialAsQuorum) => {
                 return self.select_keys(select, keys, command, level, emitter, trace).await;
             }
-            PlanPlace::OtherNodes => return self.select_agreed((select, plan), key, command, level, emitter).await,
+            PlanPlace::OtherNodes => return agreed::select(self, (select, plan), key, command, level, emitter).await,
         }
         let required = plan.required;
         let now = clock_seconds(self.inner.clock.wall_micros());

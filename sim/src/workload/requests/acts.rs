@@ -31,6 +31,19 @@ pub enum Act {
     Count,
     /// TRUNCATE.
     Truncate,
+    /// A request of the workload *cas-register*.
+    CasRegister,
+    /// A request of the workload *list-append*.
+    ListAppend,
+    /// A request of the workload *wr-register*.
+    WrRegister,
+}
+
+impl Act {
+    /// True if it is a conditional statement, or a read at a serial level.
+    pub fn is_serial(self) -> bool {
+        matches!(self, Act::CasRegister | Act::ListAppend | Act::WrRegister)
+    }
 }
 
 /// The work of the clients of a run.
@@ -44,7 +57,7 @@ pub struct Work {
     pub partitions: u64,
     /// Acts, each with its weight.
     pub acts: &'static [(Act, u64)],
-    /// Levels of changes; one that stands here twice is twice as likely.
+    /// Levels of changes, of which that of a conditional statement is that of its commit; one that stands here twice is twice as likely.
     pub writes: &'static [Consistency],
     /// Levels of reads.
     pub reads: &'static [Consistency],

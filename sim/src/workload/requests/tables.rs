@@ -2,6 +2,10 @@
 
 use std::net::SocketAddr;
 
+use histories::Workload;
+use histories::cas_register::CasRegister;
+use histories::list_append::ListAppend;
+use histories::wr_register::WrRegister;
 use runtime::Runtime;
 
 use crate::client::{Client, ClientError, Statement};
@@ -50,7 +54,9 @@ pub async fn prepare_tables(runtime: Runtime, address: SocketAddr, factors: Vec<
             "CREATE TABLE IF NOT EXISTS ring.counts (p int, c int, n counter, PRIMARY KEY (p, c)) WITH {small_files}"
         ),
     ];
-    for statement in statements {
+    let of_serial = [CasRegister::TABLES, ListAppend::TABLES, WrRegister::TABLES].concat();
+    let of_serial = of_serial.into_iter().map(|table| format!("{table} WITH {small_files}"));
+    for statement in statements.into_iter().chain(of_serial) {
         client.change(&statement).await?;
     }
     Ok(())

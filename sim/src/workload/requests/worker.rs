@@ -6,8 +6,14 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use cql_protocol::{BatchKind, Consistency, ErrorCode};
+use histories::Answer;
+use histories::cas_register::CasRegister;
+use histories::counter::amount;
+use histories::list_append::ListAppend;
+use histories::wr_register::WrRegister;
 use runtime::{Group, Runtime};
 
+use super::serial::{Kept, home_of, note_end, note_refusal, serial_level, set_levels};
 use super::sums::Place;
 use super::tables::{
     DELETE_PARTITION, DELETE_PIECE, DELETE_RANGE, DELETE_ROW, INSERT, INSERT_PIECE, LIMIT, PIECE_ROWS, PIECES_FROM,
@@ -141,6 +147,9 @@ impl Worker {
             Act::Scan => self.scan().await,
             Act::Add => self.add().await,
             Act::Count => self.count().await,
+            Act::CasRegister => self.serial::<CasRegister>().await,
+            Act::ListAppend => self.serial::<ListAppend>().await,
+            Act::WrRegister => self.serial::<WrRegister>().await,
             Act::Truncate => unreachable!("it is no request beside others"),
         }
     }
@@ -316,8 +325,7 @@ impl Worker {
         let start = self.now();
         for _ in 0..count {
             let place = self.place();
-            // Neither so small that sums meet, nor so large that they wrap.
-            let amount = (self.runtime.random_u64() >> 12) as i64 - (1 << 51);
+            let amount = amount(&mut |bound| self.below(bound));
             let begun = self.history.borrow_mut().sums.begin(place, amount, connected.reach.clone(), start);
             let Some(number) = begun else { continue };
             numbers.push(number);
@@ -370,6 +378,32 @@ impl Worker {
         }
     }
 
+    /// A conditional statement, or a read at a serial level.
+    async fn serial<W: Kept>(&mut self) {
+        let partition = self.below(self.work.partitions) as i32;
+        let datacenters = self.history.borrow().factors.len();
+        let home = home_of(partition, datacenters);
+        let Some(mut connected) = self.connect_within(self.work.writes, home).await else { return };
+        let asked = self.history.borrow_mut().serial.choose::<W>(partition, &mut |bound| self.below(bound));
+        let serial = serial_level(partition, datacenters, self.runtime.random_u64());
+        set_levels(&mut connected.client, W::is_read(&asked), serial, connected.level);
+        let start = self.now();
+        let ticket = W::of(&mut self.history.borrow_mut().serial).history.begin(partition, asked.clone(), start);
+        let request = W::request(&asked, partition);
+        let running = connected.client.run(&request.statement, None);
+        let answer = self.runtime.timeout(PATIENCE, running).await.ok();
+        let end = self.now();
+        if let Some(Err(error)) = &answer {
+            note_refusal(&mut self.history.borrow_mut(), error);
+        }
+        let rows = match self.answered(answer, connected) {
+            Answered::Done(rows) => Answer::Told(end, rows),
+            Answered::Nothing => Answer::Void,
+            Answered::Failed | Answered::Never => Answer::Unknown,
+        };
+        note_end::<W>(&mut self.history.borrow_mut(), (ticket, partition, &asked), &rows);
+    }
+
     /// Truncates; alone, if the work says so.
     async fn truncate(&mut self) {
         if self.work.gates_truncate {
@@ -400,7 +434,14 @@ impl Worker {
 
     /// A connection to any node, at one of these levels; none if it does not answer now.
     async fn connect(&mut self, levels: &[Consistency]) -> Option<Connected> {
-        let node = self.below(self.targets.len() as u64) as usize;
+        self.connect_within(levels, None).await
+    }
+
+    /// The same to any node of a datacenter.
+    async fn connect_within(&mut self, levels: &[Consistency], datacenter: Option<usize>) -> Option<Connected> {
+        let is_there = |node: &usize| datacenter.is_none_or(|of| self.targets[*node].datacenter == of);
+        let nodes: Vec<usize> = (0..self.targets.len()).filter(is_there).collect();
+        let node = nodes[self.below(nodes.len() as u64) as usize];
         let level = levels[self.below(levels.len() as u64) as usize];
         let target = self.targets[node];
         let client = match self.connections[node].take() {
@@ -415,7 +456,7 @@ impl Worker {
             self.runtime.sleep(Duration::from_micros(rest)).await;
             return None;
         };
-        client.consistency = level;
+        (client.consistency, client.serial_consistency) = (level, None);
         let reach = Reach::of(level, target.datacenter, &self.history.borrow().factors);
         Some(Connected { client, node, level, reach })
     }

@@ -20,11 +20,7 @@ fn prepare() -> Prepare {
 
 fn accept() -> Accept {
     let (ballot, original, mutations) = (ballot(2), ballot(1), vec![vec![3; MUTATION_BYTES_MIN], vec![4; 40]]);
-    Accept {
-        table: TableId([7; 16]),
-        key: b"key".to_vec(),
-        proposal: Proposal { ballot, original, epoch: Epoch(9), mutations },
-    }
+    Accept { table: TableId([7; 16]), key: b"key".to_vec(), proposal: Proposal { ballot, original, mutations } }
 }
 
 fn promised() -> Promised {
@@ -109,7 +105,7 @@ fn the_messages_of_an_attempt_are_refused_where_they_end_early() {
     (0..head).for_each(|length| assert!(decode_request(kind::PREPARE, &body[..length]).is_err(), "{length} bytes"));
     body.clear();
     encode_request(&PeerRequest::Accept(accept()), &mut body);
-    let head = 16 + 1 + 3 + 40;
+    let head = 16 + 1 + 3 + 32;
     let ends = [head, head + 4 + MUTATION_BYTES_MIN];
     for length in (0..body.len()).filter(|length| !ends.contains(length)) {
         assert!(decode_request(kind::ACCEPT, &body[..length]).is_err(), "{length} bytes");
@@ -139,11 +135,11 @@ fn the_messages_of_an_attempt_with_lengths_that_cannot_be_take_no_memory() {
     assert!(decode_request(kind::ACCEPT, &key).is_err());
     // Mutations that are longer than the frame, or shorter than any.
     for length in [u32::MAX, 1 << 30, 100, MUTATION_BYTES_MIN as u32 - 1, 0] {
-        let body = [&[7; 16][..], &[3], b"key", &[1; 40], &length.to_be_bytes(), &[0; 60]].concat();
+        let body = [&[7; 16][..], &[3], b"key", &[1; 32], &length.to_be_bytes(), &[0; 60]].concat();
         assert!(decode_request(kind::ACCEPT, &body).is_err(), "a mutation of {length} bytes");
     }
     // 24 times the frame's bytes, if each were a vector.
-    let short = [&[7; 16][..], &[3], b"key", &[1; 40], &[0; 4_000]].concat();
+    let short = [&[7; 16][..], &[3], b"key", &[1; 32], &[0; 4_000]].concat();
     assert!(decode_request(kind::ACCEPT, &short).is_err());
     let mut commit = Vec::new();
     push_mutations(&[[0; 0]; 1000], &mut commit);
@@ -153,7 +149,7 @@ fn the_messages_of_an_attempt_with_lengths_that_cannot_be_take_no_memory() {
         (vec![1, 16], "flags"),
         (vec![3, 0], "a verdict"),
         ([&[1, 2][..], &[0xff; 8], &[0x7f]].concat(), "a proposal that is longer than the frame"),
-        ([&[1, 2, 39][..], &[0; 39]].concat(), "a proposal that is shorter than any"),
+        ([&[1, 2, 31][..], &[0; 31]].concat(), "a proposal that is shorter than any"),
         ([&[1, 0][..], &[0xff; 8], &[0x7f]].concat(), "items that are longer than the frame"),
         (vec![1, 0, 0, 2], "an end of a page"),
     ] {

@@ -1,4 +1,4 @@
-//! Findings of two of three replicas, judged by hand.
+//! The judgement of findings, case by case.
 
 use cql_types::timeuuid;
 
@@ -9,7 +9,7 @@ fn ballot(at: u64) -> Ballot {
 }
 
 fn proposal(at: u64) -> Proposal {
-    Proposal { ballot: ballot(at), original: ballot(at), epoch: Epoch(5), mutations: vec![vec![at as u8]] }
+    Proposal { ballot: ballot(at), original: ballot(at), mutations: vec![vec![at as u8]] }
 }
 
 fn empty(at: u64) -> Proposal {
@@ -26,7 +26,7 @@ fn finding(node: u16, earlier: u64, accepted: Option<Proposal>, committed: Optio
 }
 
 fn judged(findings: &[Finding]) -> Next {
-    judge(findings, |_| false, Planted::NONE)
+    judge(findings, Planted::NONE)
 }
 
 const CLEAR: Next = Next::Go { is_pending: false };
@@ -83,14 +83,6 @@ fn a_proposal_that_was_proposed_again_is_one_with_the_first() {
     assert_eq!(judged(&both), CLEAR, "whatever the ballot of the commit");
     let between = [finding(0, 7, Some(again(3, 9)), Some(first)), finding(1, 7, None, Some(first))];
     assert_eq!(judged(&between), PENDING, "another may find what was accepted between the commit and the last time");
-}
-
-#[test]
-fn what_is_older_than_a_truncation_is_not_finished() {
-    let findings = [finding(0, 3, Some(proposal(3)), None), finding(1, 0, None, None)];
-    assert_eq!(judge(&findings, |epoch| epoch == Epoch(5), Planted::NONE), PENDING);
-    let findings = [finding(0, 3, Some(proposal(3)), Some(proposal(3).commit())), finding(1, 0, None, None)];
-    assert_eq!(judge(&findings, |epoch| epoch == Epoch(5), Planted::NONE), CLEAR);
 }
 
 fn in_doubt(at: &[u64]) -> Doubts {
