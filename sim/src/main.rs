@@ -97,7 +97,8 @@ enum Command {
     },
     /// Requests on a ring under troubles of links, nodes, disks and clocks.
     Requests {
-        /// Scenarios: quorum, counters, batches, hints, truncate, serial; otherwise all, by turns.
+        /// Scenarios: quorum, counters, batches, hints, truncate, map, serial; or workloads: cas-register, list-append, wr-register, counter, set, map,
+        /// batch-set, write-isolation; otherwise all scenarios, by turns.
         names: Vec<String>,
         #[arg(long, default_value_t = u64::MAX)]
         seeds: u64,

@@ -1,4 +1,4 @@
-//! The scenarios `quorum`, `counters`, `batches`, `hints`, `truncate` and `serial`: requests on a ring of whole nodes that agree by their metadata group, under troubles
+//! The scenarios `quorum`, `counters`, `batches`, `hints`, `truncate`, `map` and `serial`: requests on a ring of whole nodes that agree by their metadata group, under troubles
 //! of links, nodes, disks and clocks.
 //!
 //! ```text
@@ -24,7 +24,7 @@ use crate::cluster::NodeOptions;
 use crate::group_site::GroupSite;
 use crate::site::Site;
 
-pub use scenario::{Expected, LANDED, Part, SCENARIOS, SHAPES, Scenario, Shape};
+pub use scenario::{Expected, LANDED, Part, SCENARIOS, SHAPES, Scenario, Shape, WORKLOADS};
 pub use totals::{Seeds, Totals, random};
 
 /// The fewest changes that clients know to be acknowledged, and the fewest troubles, of each seed.

@@ -11,7 +11,7 @@ use crate::peers::chromium;
 use crate::process::{in_lane, lane, say};
 use crate::report::Passed;
 use crate::stalls::{self, STALLS_TO};
-use crate::tools::{self, MKFS, MOUNT};
+use crate::tools::{self, CC, IP, MKFS, MOUNT, TC};
 use crate::{process, workspace};
 
 /// How hard the tests try.
@@ -36,6 +36,7 @@ pub fn hostile(budget: Duration, effort: Effort) -> Result<Passed, String> {
 /// Power cuts alone.
 pub fn power(budget: Duration, effort: Effort) -> Result<Passed, String> {
     require_power()?;
+    tools::require(&[CC, IP, TC])?;
     run_black_box("recovery", &["power::"], budget, effort)
 }
 
@@ -45,7 +46,7 @@ pub fn require_power() -> Result<(), String> {
     tools::require_devices(&["/dev/fuse", "/dev/loop-control"])
 }
 
-/// Clusters of several nodes; loads, kills, power cuts and restarts, then what was acknowledged read back.
+/// Clusters of several nodes, some with links of their own; loads, kills, power cuts and restarts, then what was acknowledged read back.
 pub fn crash(budget: Duration, effort: Effort) -> Result<Passed, String> {
     require_power()?;
     run_black_box("recovery", &["clusters::", "durability::", "crash::", "power::"], budget, effort)

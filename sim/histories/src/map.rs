@@ -30,6 +30,17 @@ pub fn value_of(key: u64) -> u64 {
     !key
 }
 
+/// The entries of the map that a read of one partition has given.
+pub fn entries(rows: &[Row]) -> Result<Vec<(u64, u64)>, String> {
+    let map = match rows {
+        [] => None,
+        [row] => row.first().and_then(Option::as_deref),
+        _ => return Err(format!("{} rows of one map", rows.len())),
+    };
+    let values = map.map_or(Ok(Vec::new()), |bytes| collection(bytes, 2))?;
+    Ok(values.chunks_exact(2).map(|entry| (entry[0], entry[1])).collect())
+}
+
 /// A request with its answer.
 pub type Operation = crate::Operation<Asked, Told>;
 /// All requests of a run.
@@ -67,16 +78,12 @@ impl Workload for Map {
     }
 
     fn read(asked: &Asked, rows: &[Row]) -> Result<Told, String> {
-        let map = match (asked, rows) {
-            (Asked::Put(_), _) => return Ok(Told::Done),
-            (Asked::Read, []) => None,
-            (Asked::Read, [row]) => row.first().and_then(Option::as_deref),
-            (Asked::Read, _) => return Err(format!("{} rows of one map", rows.len())),
-        };
-        let values = map.map_or(Ok(Vec::new()), |bytes| collection(bytes, 2))?;
-        let keys = values.chunks_exact(2).map(|entry| match entry[1] == value_of(entry[0]) {
-            true => Ok(entry[0]),
-            false => Err(format!("the value of {} is {:x}", entry[0], entry[1])),
+        if *asked != Asked::Read {
+            return Ok(Told::Done);
+        }
+        let keys = entries(rows)?.into_iter().map(|(key, value)| match value == value_of(key) {
+            true => Ok(key),
+            false => Err(format!("the value of {key} is {value:x}")),
         });
         keys.collect::<Result<_, _>>().map(Told::Have)
     }

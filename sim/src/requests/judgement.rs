@@ -15,8 +15,8 @@ use crate::checker::requests::{acked, converge, judge, judge_count, judge_piece,
 use crate::client::{Client, ClientError, Statement};
 use crate::site::Site;
 use crate::workload::requests::{
-    Act, Change, CountSeen, PIECES_FROM, Place, Reach, SELECT_COUNT, SELECT_PARTITION, SELECT_PIECE, Seen,
-    SharedRequests, Target, Work,
+    Act, Change, CountSeen, MAPS_FROM, PIECES_FROM, Place, Reach, SELECT_COUNT, SELECT_MAP, SELECT_PARTITION,
+    SELECT_PIECE, Seen, SharedRequests, Target, Work, is_piece, read_map,
 };
 use crate::workload::{Key, read_count, read_row};
 
@@ -76,7 +76,7 @@ impl Course<'_> {
     /// Each node alone gives what all together gave. Pieces are not repaired, and may differ.
     pub(super) fn judge_again(&mut self, when: &str) -> Result<(), String> {
         let repaired = |rows: &BTreeMap<Key, u64>| -> BTreeMap<Key, u64> {
-            rows.iter().filter(|(key, _)| key.partition < PIECES_FROM).map(|(key, value)| (*key, *value)).collect()
+            rows.iter().filter(|(key, _)| !is_piece(key.partition)).map(|(key, value)| (*key, *value)).collect()
         };
         for node in self.nodes() {
             let own = self.read(node, Consistency::One, when)?;
@@ -164,6 +164,10 @@ impl Reader {
                 let rows = self.read_partition(&mut client, SELECT_PIECE, PIECES_FROM + partition).await?;
                 everything.rows.extend(rows);
             }
+            if self.work.has(Act::ReadMap) {
+                let rows = self.read_partition(&mut client, SELECT_MAP, MAPS_FROM + partition).await?;
+                everything.rows.extend(rows);
+            }
         }
         let places = self.history.borrow().sums.places();
         for place in places {
@@ -200,11 +204,14 @@ impl Reader {
         text: &'static str,
         partition: i32,
     ) -> Result<BTreeMap<Key, u64>, ClientError> {
-        let is_piece = partition >= PIECES_FROM;
+        let is_piece = is_piece(partition);
         let page = if is_piece { 1000 } else { PAGE_ROWS };
         let start = self.runtime.now().as_nanos();
         let rows = client.pages(&Statement { text, values: vec![partition.to_be_bytes().to_vec()] }, page).await?;
-        let rows = rows.iter().map(read_row).collect::<Result<BTreeMap<Key, u64>, String>>();
+        let rows = match text {
+            SELECT_MAP => read_map(partition, &rows).map(|rows| rows.into_iter().collect()),
+            _ => rows.iter().map(read_row).collect::<Result<BTreeMap<Key, u64>, String>>(),
+        };
         let (rows, end) = (rows.map_err(ClientError::Malformed)?, self.runtime.now().as_nanos());
         let mut history = self.history.borrow_mut();
         let seen = Seen { start, end, reach: self.reach(&history.factors), level: format!("{:?}", self.level), rows };

@@ -4,6 +4,16 @@ use std::collections::BTreeSet;
 
 use cql_protocol::Consistency::{All, Any, EachQuorum, LocalOne, LocalQuorum, One, Quorum, Three, Two};
 
+use histories::Workload;
+use histories::batch_set::BatchSet;
+use histories::cas_register::CasRegister;
+use histories::counter::Counter;
+use histories::list_append::ListAppend;
+use histories::map::Map;
+use histories::set::Set;
+use histories::wr_register::WrRegister;
+use histories::write_isolation::WriteIsolation;
+
 use crate::nemesis::Kind;
 use crate::workload::requests::{Act, Work};
 
@@ -93,7 +103,7 @@ const GAPS: [u64; 4] = [1, 3, 3, 6];
 const COUNTER_GAPS: [u64; 4] = [1, 2, 3, 3];
 
 /// All of them.
-pub const SCENARIOS: [Scenario; 6] = [
+pub const SCENARIOS: [Scenario; 7] = [
     Scenario {
         name: "quorum",
         work: Work {
@@ -175,6 +185,23 @@ pub const SCENARIOS: [Scenario; 6] = [
         marks: &[],
     },
     Scenario {
+        name: "map",
+        work: Work {
+            acts: &[
+                (Act::PutEntry, 40),
+                (Act::DeleteEntry, 6),
+                (Act::ReadMap, 30),
+                (Act::LoggedBatch, 12),
+                (Act::Read, 12),
+            ],
+            ..CLIENTS
+        },
+        fenced_acts: &[],
+        gaps_max_seconds: GAPS,
+        truncations_min: 0,
+        marks: &[],
+    },
+    Scenario {
         name: "serial",
         work: Work {
             // Few, so that several clients are at one partition at once.
@@ -196,10 +223,30 @@ pub const SCENARIOS: [Scenario; 6] = [
     },
 ];
 
+/// Workloads by the names that they have in Jepsen's tests, each with the scenario that covers it, and the acts of it alone where the scenario has others too.
+pub const WORKLOADS: [(&str, &str, &[(Act, u64)]); 8] = [
+    (CasRegister::NAME, "serial", &[(Act::CasRegister, 1)]),
+    (ListAppend::NAME, "serial", &[(Act::ListAppend, 1)]),
+    (WrRegister::NAME, "serial", &[(Act::WrRegister, 1)]),
+    (Counter::NAME, "counters", &[]),
+    (Set::NAME, "quorum", &[]),
+    (Map::NAME, "map", &[]),
+    (BatchSet::NAME, "map", &[]),
+    (WriteIsolation::NAME, "batches", &[]),
+];
+
 impl Scenario {
-    /// The scenario of that name.
+    /// The scenario of that name, or of a workload's.
     pub fn named(name: &str) -> Option<Scenario> {
-        SCENARIOS.into_iter().find(|scenario| scenario.name == name)
+        let scenario = |name: &str| SCENARIOS.into_iter().find(|scenario| scenario.name == name);
+        scenario(name).or_else(|| {
+            let (name, covered_by, acts) = WORKLOADS.into_iter().find(|(workload, ..)| *workload == name)?;
+            let covering = scenario(covered_by)?;
+            match acts.is_empty() {
+                true => Some(covering),
+                false => Some(Scenario { name, work: Work { acts, ..covering.work }, ..covering }),
+            }
+        })
     }
 
     /// The clients' work, where the product has these parts.
@@ -260,3 +307,19 @@ pub const SHAPES: [Shape; 7] = [
     Shape { nodes: &[4], factors: &[3], racks: 2 },
     Shape { nodes: &[3, 1, 1], factors: &[3, 1, 1], racks: 5 },
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_workload_has_a_scenario() {
+        for (workload, covered_by, acts) in WORKLOADS {
+            let found = Scenario::named(workload).expect("a scenario covers it");
+            let expected = if acts.is_empty() { covered_by } else { workload };
+            assert_eq!(found.name, expected);
+            assert!(acts.is_empty() || found.work.acts == acts, "{workload}");
+        }
+        assert!(Scenario::named("quorums").is_none());
+    }
+}

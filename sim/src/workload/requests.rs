@@ -16,5 +16,8 @@ pub use history::{Change, Effect, Extent, Known, Requests, Seen, SharedRequests,
 pub use reach::Reach;
 pub use serial::{Conditional, Kept, Serial, SerialReader};
 pub use sums::{CountSeen, Place, Sum, Sums};
-pub use tables::{PIECE_ROWS, PIECES_FROM, SELECT_COUNT, SELECT_PARTITION, SELECT_PIECE, prepare_tables};
+pub use tables::{
+    MAPS_FROM, PIECE_ROWS, PIECES_FROM, SELECT_COUNT, SELECT_MAP, SELECT_PARTITION, SELECT_PIECE, is_piece,
+    prepare_tables, read_map,
+};
 pub use worker::{Target, work_requests};

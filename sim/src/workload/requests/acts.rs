@@ -17,7 +17,7 @@ pub enum Act {
     Read,
     /// A scan of all rows, page by page.
     Scan,
-    /// A logged batch over several partitions.
+    /// A logged batch over several partitions, of two tables where there are maps.
     LoggedBatch,
     /// A batch of all rows of one partition, logged or not.
     WritePiece,
@@ -25,6 +25,12 @@ pub enum Act {
     DeletePiece,
     /// A read of such a partition.
     ReadPiece,
+    /// A new value of an entry of a map.
+    PutEntry,
+    /// DELETE of an entry of a map.
+    DeleteEntry,
+    /// A read of a map.
+    ReadMap,
     /// An addition to a counter, or several in a counter batch.
     Add,
     /// A read of a counter.

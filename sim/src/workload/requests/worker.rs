@@ -16,13 +16,13 @@ use runtime::{Group, Runtime};
 use super::serial::{Kept, home_of, note_end, note_refusal, serial_level, set_levels};
 use super::sums::Place;
 use super::tables::{
-    DELETE_PARTITION, DELETE_PIECE, DELETE_RANGE, DELETE_ROW, INSERT, INSERT_PIECE, LIMIT, PIECE_ROWS, PIECES_FROM,
-    SELECT_BACKWARDS, SELECT_COUNT, SELECT_LIMITED, SELECT_PARTITION, SELECT_PIECE, SELECT_SOME, UPDATE, insert,
-    timestamp,
+    DELETE_ENTRY, DELETE_PARTITION, DELETE_PIECE, DELETE_RANGE, DELETE_ROW, INSERT, INSERT_PIECE, LIMIT, MAPS_FROM,
+    PIECE_ROWS, PIECES_FROM, SELECT_BACKWARDS, SELECT_COUNT, SELECT_LIMITED, SELECT_MAP, SELECT_PARTITION,
+    SELECT_PIECE, SELECT_SOME, UPDATE, insert, read_map, timestamp,
 };
 use super::{Act, Change, CountSeen, Effect, Extent, Reach, Seen, SharedRequests, TruncateEnd, Truncation, Work};
 use crate::checker::requests::{judge, judge_count, judge_piece};
-use crate::client::{Client, ClientError, Statement};
+use crate::client::{Client, ClientError, Row, Statement};
 use crate::workload::{Key, read_count, read_row};
 
 /// Clustering keys of other partitions.
@@ -142,6 +142,16 @@ impl Worker {
                 let statement = Statement { text, values: vec![partition.to_be_bytes().to_vec()] };
                 self.delete(Extent::Partition(partition), statement).await;
             }
+            Act::PutEntry => {
+                let key = self.entry();
+                self.insert(INSERT, vec![key], None).await;
+            }
+            Act::DeleteEntry => {
+                let key = self.entry();
+                let values = vec![key.clustering.to_be_bytes().to_vec(), key.partition.to_be_bytes().to_vec()];
+                self.delete(Extent::Rows(Rc::new([key])), Statement { text: DELETE_ENTRY, values }).await;
+            }
+            Act::ReadMap => self.read_map().await,
             Act::Read => self.read().await,
             Act::ReadPiece => self.read_piece().await,
             Act::Scan => self.scan().await,
@@ -164,6 +174,12 @@ impl Worker {
 
     fn key(&self) -> Key {
         Key { partition: self.below(self.work.partitions) as i32, clustering: self.below(CLUSTERINGS) as i64 }
+    }
+
+    /// The place of an entry of a map.
+    fn entry(&self) -> Key {
+        let Key { partition, clustering } = self.key();
+        Key { partition: MAPS_FROM + partition, clustering }
     }
 
     fn piece(&self) -> i32 {
@@ -191,7 +207,9 @@ impl Worker {
     /// Rows of several partitions, none of them twice.
     async fn write_logged(&mut self) {
         let count = 2 + self.below(4);
-        let rows: BTreeMap<i32, Key> = (0..count).map(|_| self.key()).map(|key| (key.partition, key)).collect();
+        let has_maps = self.work.has(Act::PutEntry);
+        let any = |_| if has_maps && self.below(2) == 0 { self.entry() } else { self.key() };
+        let rows: BTreeMap<i32, Key> = (0..count).map(any).map(|key| (key.partition, key)).collect();
         self.insert(INSERT, rows.into_values().collect(), Some(BatchKind::Logged)).await;
     }
 
@@ -299,13 +317,31 @@ impl Worker {
         judge(&mut history, &seen, |key| key.partition == partition, Some(Reach::Some(1)));
     }
 
+    async fn read_map(&mut self) {
+        let partition = self.entry().partition;
+        let statement = Statement { text: SELECT_MAP, values: vec![partition.to_be_bytes().to_vec()] };
+        let Some((_, seen)) = self.ask(&statement, 1, |rows| read_map(partition, rows)).await else { return };
+        let mut history = self.history.borrow_mut();
+        let repaired = seen.reach.clone();
+        judge(&mut history, &seen, |key| key.partition == partition, Some(repaired));
+    }
+
     async fn ask_rows(&mut self, statement: &Statement, page: i32) -> Option<(Vec<(Key, u64)>, Seen)> {
+        self.ask(statement, page, |rows| rows.iter().map(read_row).collect()).await
+    }
+
+    async fn ask(
+        &mut self,
+        statement: &Statement,
+        page: i32,
+        read: impl Fn(&[Row]) -> Result<Vec<(Key, u64)>, String>,
+    ) -> Option<(Vec<(Key, u64)>, Seen)> {
         let mut connected = self.connect(self.work.reads).await?;
         let (start, reach, level) = (self.now(), connected.reach.clone(), format!("{:?}", connected.level));
         let answer = self.runtime.timeout(PATIENCE, connected.client.pages(statement, page)).await;
         let end = self.now();
         let Answered::Done(rows) = self.answered(answer.ok(), connected) else { return None };
-        match rows.iter().map(read_row).collect::<Result<Vec<_>, _>>() {
+        match read(&rows) {
             Ok(rows) => {
                 let by_key = rows.iter().copied().collect();
                 Some((rows, Seen { start, end, reach, level, rows: by_key }))
