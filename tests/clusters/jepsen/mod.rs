@@ -30,7 +30,7 @@ use super::nodes::{PATIENCE, until};
 const CLIENTS: u64 = 5;
 /// Answers beside each trouble, and after it.
 const ANSWERS: usize = 100;
-/// How long a soak of one workload takes.
+/// The time of a soak of one workload.
 const SOAK: Duration = Duration::from_secs(120);
 /// In the order in which they come at first.
 const TROUBLES: [Trouble; 4] = [Trouble::Kill, Trouble::Partition, Trouble::Clock, Trouble::Pause];

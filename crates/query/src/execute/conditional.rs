@@ -309,7 +309,7 @@ fn places_by_ballot(
     micros: i64,
     statement: usize,
 ) -> Option<Vec<Vec<u8>>> {
-    /// Behind the time, variant and clock sequence of a UUID, before the bytes of an element's index.
+    /// After the time, variant and clock sequence of a UUID, before the bytes of an element's index.
     const RANK: std::ops::Range<usize> = 10..13;
     let assignments = modification.statics.iter().chain(&modification.regulars);
     let mut places = assignments.filter_map(Assignment::list_place).peekable();
