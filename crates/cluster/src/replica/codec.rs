@@ -11,7 +11,7 @@ use super::error::{ReplicaError, ReplicaShard};
 use super::paxos_message::{Accept, Accepted, Prepare, Prepared, Promised};
 use super::peer_message::{PeerAnswer, PeerRead, PeerRequest, PeerShard};
 use crate::batches::{BatchName, Fate, NAMES_MAX};
-use crate::paxos::{Ballot, Commit, MUTATION_BYTES_MIN, Promise, Purpose, decode_proposal, encode_proposal};
+use crate::paxos::{Ballot, Commit, MUTATION_BYTES_MIN, Promise, Proposal, Purpose, decode_proposal, encode_proposal};
 
 /// What a frame's body is.
 pub(super) mod kind {
@@ -223,7 +223,7 @@ pub fn decode_request(kind: u8, body: &[u8]) -> Result<PeerRequest, DecodeError>
         kind::PREPARE => PeerRequest::Prepare(take_prepare(&mut reader)?),
         kind::ACCEPT => {
             let (table, key) = (TableId(reader.array()?), reader.varint_bytes()?.to_vec());
-            PeerRequest::Accept(Accept { table, key, proposal: decode_proposal(reader.rest())? })
+            PeerRequest::Accept(Accept { table, key, proposal: take_proposal(reader.rest())? })
         }
         kind::READ => PeerRequest::Read(take_read(&mut reader)?),
         kind::DIGEST => PeerRequest::Digest { gc_before: reader.u32()?, read: take_read(&mut reader)? },
@@ -265,7 +265,7 @@ pub fn decode_answer(kind: u8, body: Vec<u8>) -> Result<PeerAnswer, DecodeError>
         kind::COUNTED => PeerAnswer::Counted { states: read_mutations(&mut reader)? },
         kind::PREPARED => PeerAnswer::Prepared(take_prepared(&mut reader)?),
         kind::ACCEPTED => PeerAnswer::Accepted(match reader.u8()? {
-            verdict::OUTRUN => Accepted::Outrun(Ballot(reader.array()?)),
+            verdict::OUTRUN => Accepted::Outrun(take_ballot(&mut reader)?),
             verdict::MADE => Accepted::Done,
             value => return Err(DecodeError::Unknown { what: "an acceptor's verdict", value }),
         }),
@@ -296,6 +296,25 @@ fn take_end(reader: &mut Reader<'_>) -> Result<Option<Position>, DecodeError> {
     }
 }
 
+/// A ballot after which there can be others.
+fn checked(ballot: Ballot) -> Result<Ballot, DecodeError> {
+    match ballot.is_plausible() {
+        true => Ok(ballot),
+        false => Err(DecodeError::Unknown { what: "a ballot's version or time", value: ballot.0[6] }),
+    }
+}
+
+fn take_ballot(reader: &mut Reader<'_>) -> Result<Ballot, DecodeError> {
+    checked(Ballot(reader.array()?))
+}
+
+fn take_proposal(bytes: &[u8]) -> Result<Proposal, DecodeError> {
+    let proposal = decode_proposal(bytes)?;
+    checked(proposal.ballot)?;
+    checked(proposal.original)?;
+    Ok(proposal)
+}
+
 fn push_prepare(prepare: &Prepare, out: &mut Vec<u8>) {
     let Prepare { ballot, purpose, wants_committed, rows, bytes, command } = prepare;
     out.push(u8::from(*purpose == Purpose::Write) | u8::from(*wants_committed) << 1);
@@ -311,7 +330,7 @@ fn take_prepare(reader: &mut Reader<'_>) -> Result<Prepare, DecodeError> {
         return Err(DecodeError::Unknown { what: "an attempt's flags", value: flags });
     }
     let purpose = if flags & 1 == 0 { Purpose::Read } else { Purpose::Write };
-    let ballot = Ballot(reader.array()?);
+    let ballot = take_ballot(reader)?;
     let (rows, bytes) = (reader.u32()?, reader.u32()?);
     let wants_committed = flags & 2 != 0;
     Ok(Prepare { ballot, purpose, wants_committed, rows, bytes, command: reader.rest().to_vec() })
@@ -350,7 +369,7 @@ fn push_prepared(prepared: &Prepared, out: &mut Vec<u8>) {
 
 fn take_prepared(reader: &mut Reader<'_>) -> Result<Prepared, DecodeError> {
     let promise = match reader.u8()? {
-        verdict::OUTRUN => return Ok(Prepared::Outrun(Ballot(reader.array()?))),
+        verdict::OUTRUN => return Ok(Prepared::Outrun(take_ballot(reader)?)),
         verdict::MADE => Promise::Made,
         verdict::READABLE => Promise::Readable,
         value => return Err(DecodeError::Unknown { what: "an acceptor's verdict", value }),
@@ -360,10 +379,10 @@ fn take_prepared(reader: &mut Reader<'_>) -> Result<Prepared, DecodeError> {
         return Err(DecodeError::Unknown { what: "an acceptor's flags", value: flags });
     }
     let has = |bit: u8| flags >> bit & 1 == 1;
-    let earlier = if has(0) { Some(Ballot(reader.array()?)) } else { None };
-    let accepted = if has(1) { Some(decode_proposal(reader.varint_bytes()?)?) } else { None };
+    let earlier = if has(0) { Some(take_ballot(reader)?) } else { None };
+    let accepted = if has(1) { Some(take_proposal(reader.varint_bytes()?)?) } else { None };
     let committed = match has(3) {
-        true => Some(Commit { ballot: Ballot(reader.array()?), original: Ballot(reader.array()?) }),
+        true => Some(Commit { ballot: take_ballot(reader)?, original: take_ballot(reader)? }),
         false => None,
     };
     let page = Page { items: reader.varint_bytes()?.to_vec(), more_after: take_end(reader)? };

@@ -17,7 +17,7 @@ const ACCEPTORS: usize = 3;
 const COORDINATORS: usize = 3;
 const MAJORITY: usize = 2;
 /// Runs of one search.
-const RUNS: u64 = 12_000;
+const RUNS: u64 = 24_000;
 /// Operations of one run, and the most steps.
 const OPERATIONS: usize = 7;
 const STEPS_MAX: usize = 600;
@@ -155,6 +155,8 @@ enum Step {
 struct Model {
     random: u64,
     now: u64,
+    /// Steps of a microsecond: where they are several, so are ballots of one microsecond.
+    pace: u64,
     acceptors: [Acceptor; ACCEPTORS],
     attempts: [Option<Attempt>; COORDINATORS],
     skews: [u64; COORDINATORS],
@@ -192,6 +194,7 @@ impl Model {
         let mut model = Model {
             random: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
             now: 1_000,
+            pace: 1,
             acceptors: Default::default(),
             attempts: Default::default(),
             skews: [0; COORDINATORS],
@@ -206,8 +209,9 @@ impl Model {
             shown: 0,
             counts: Counts::default(),
         };
+        model.pace = [1, 6][model.below(2) as usize];
         for coordinator in 0..COORDINATORS {
-            model.skews[coordinator] = model.below(3) * model.below(9);
+            model.skews[coordinator] = model.below(3) * model.below(if model.pace == 1 { 40 } else { 9 });
         }
         model.change_losses();
         model
@@ -231,8 +235,7 @@ impl Model {
     /// Runs until all operations have ended.
     fn run(&mut self) {
         for _ in 0..STEPS_MAX {
-            // Several ballots are of one microsecond.
-            self.now += u64::from(self.below(6) == 0);
+            self.now += u64::from(self.below(self.pace) == 0);
             if self.below(40) == 0 {
                 self.change_losses();
             }

@@ -4,13 +4,14 @@ use mutation::Position;
 use topology::{Epoch, Token};
 
 use super::*;
-use crate::paxos::Proposal;
 use internode::{Head, write_frame};
 
 const NAME: BatchName = BatchName { host_id: HostId([6; 16]), boot: 7, shard: 8, sequence: 1 << 40 };
 
 const fn ballot(byte: u8) -> Ballot {
-    Ballot([byte; 16])
+    let mut bytes = [byte; 16];
+    bytes[6] = 0x11;
+    Ballot(bytes)
 }
 
 fn prepare() -> Prepare {
@@ -122,6 +123,43 @@ fn the_messages_of_an_attempt_are_refused_where_they_end_early() {
     }
 }
 
+/// The ballots of a proposal.
+const HEAD: [u8; 32] = {
+    let mut head = [1; 32];
+    (head[6], head[22]) = (0x11, 0x11);
+    head
+};
+
+/// A peer's ballot goes into a register, and each later attempt must have a later one.
+#[test]
+fn ballots_after_which_there_can_be_no_others_are_refused() {
+    let (unsound, last) = (Ballot([0xff; 16]), Ballot(*b"\xff\xff\xff\xff\xff\xff\x1f\xff\x80\0\0\0\0\0\0\0"));
+    for ballot in [unsound, last] {
+        let requests = [
+            PeerRequest::Prepare(Prepare { ballot, ..prepare() }),
+            PeerRequest::Accept(Accept { proposal: Proposal { ballot, ..accept().proposal }, ..accept() }),
+            PeerRequest::Accept(Accept { proposal: Proposal { original: ballot, ..accept().proposal }, ..accept() }),
+        ];
+        for request in requests {
+            let mut body = Vec::new();
+            let kind = encode_request(&request, &mut body);
+            assert!(decode_request(kind, &body).is_err(), "{request:?}");
+        }
+        let committed = Some(Commit { ballot, original: ballot });
+        let answers = [
+            PeerAnswer::Accepted(Accepted::Outrun(ballot)),
+            PeerAnswer::Prepared(Prepared::Outrun(ballot)),
+            PeerAnswer::Prepared(Prepared::Promised(Promised { earlier: Some(ballot), ..promised() })),
+            PeerAnswer::Prepared(Prepared::Promised(Promised { committed, ..promised() })),
+        ];
+        for answer in answers {
+            let mut body = Vec::new();
+            let kind = encode_answer(&answer, &mut body);
+            assert!(decode_answer(kind, body).is_err(), "{answer:?}");
+        }
+    }
+}
+
 #[test]
 fn the_messages_of_an_attempt_with_lengths_that_cannot_be_take_no_memory() {
     let mut body = Vec::new();
@@ -135,11 +173,11 @@ fn the_messages_of_an_attempt_with_lengths_that_cannot_be_take_no_memory() {
     assert!(decode_request(kind::ACCEPT, &key).is_err());
     // Mutations that are longer than the frame, or shorter than any.
     for length in [u32::MAX, 1 << 30, 100, MUTATION_BYTES_MIN as u32 - 1, 0] {
-        let body = [&[7; 16][..], &[3], b"key", &[1; 32], &length.to_be_bytes(), &[0; 60]].concat();
+        let body = [&[7; 16][..], &[3], b"key", &HEAD, &length.to_be_bytes(), &[0; 60]].concat();
         assert!(decode_request(kind::ACCEPT, &body).is_err(), "a mutation of {length} bytes");
     }
     // 24 times the frame's bytes, if each were a vector.
-    let short = [&[7; 16][..], &[3], b"key", &[1; 32], &[0; 4_000]].concat();
+    let short = [&[7; 16][..], &[3], b"key", &HEAD, &[0; 4_000]].concat();
     assert!(decode_request(kind::ACCEPT, &short).is_err());
     let mut commit = Vec::new();
     push_mutations(&[[0; 0]; 1000], &mut commit);
