@@ -4,7 +4,7 @@
 //! has to be searched, and the verdict is exact for any number of operations:
 //!
 //! - The longest list that was read has each element once, and all other lists are its beginnings.
-//! - Elements are taken in its order, reads where the list has their length, then the acknowledged elements that no read has shown. Each is put at the earliest
+//! - Elements come in its order, reads where the list has their length, then the acknowledged elements that no read has shown. Each is put at the earliest
 //!   moment after its question and after the one before: if that is after its answer, no order fits.
 //! - An append without an answer that no read has shown explains nothing, and is left out.
 

@@ -35,7 +35,7 @@ const APPENDS_BY_BALLOT: bool = false;
 const CLIENTS: u64 = 5;
 /// Answers beside each trouble, and after it.
 const ANSWERS: usize = 300;
-/// How long a soak of one workload takes.
+/// The time of a soak of one workload.
 const SOAK: Duration = Duration::from_secs(120);
 /// In the order in which they come at first.
 const TROUBLES: [Trouble; 4] = [Trouble::Kill, Trouble::Partition, Trouble::Clock, Trouble::Pause];
@@ -96,7 +96,7 @@ fn trouble<W: Workload>(ring: &mut Ring, shared: &Shared<W>, random: &mut Random
             ring.begin((node + 1) % ring.count(), Trouble::Clock, random);
         }
         ring.begin(node, trouble, random);
-        // A node that is alone answers nobody then.
+        // A node that is alone answers no client then.
         if !is_alone || trouble == Trouble::Clock {
             shared.wait_for(ANSWERS);
         }
