@@ -76,7 +76,7 @@ pub struct Scenario {
     /// The clients' work.
     work: Work,
     /// The acts in place of the work's, where the fence makes a TRUNCATE beside other requests safe; none: the same.
-    fenced_acts: &'static [(Act, u64)],
+    fenced_acts: Acts,
     /// The longest gaps between two steps of a plan, of which a seed has one.
     pub gaps_max_seconds: [u64; 4],
     /// The fewest truncations that must be acknowledged.
@@ -223,8 +223,11 @@ pub const SCENARIOS: [Scenario; 7] = [
     },
 ];
 
+/// Acts with their weights.
+type Acts = &'static [(Act, u64)];
+
 /// Workloads by the names that they have in Jepsen's tests, each with the scenario that covers it, and the acts of it alone where the scenario has others too.
-pub const WORKLOADS: [(&str, &str, &[(Act, u64)]); 8] = [
+pub const WORKLOADS: [(&str, &str, Acts); 8] = [
     (CasRegister::NAME, "serial", &[(Act::CasRegister, 1)]),
     (ListAppend::NAME, "serial", &[(Act::ListAppend, 1)]),
     (WrRegister::NAME, "serial", &[(Act::WrRegister, 1)]),

@@ -12,7 +12,7 @@ use crate::site::Site;
 use crate::workload::requests::SerialReader;
 
 impl Course<'_> {
-    /// Writes each partition once more, at its serial level, and reads it. What no client was told of is finished, or never will be, from then on.
+    /// Writes each partition once more, at its serial level, and reads it. What no client has an answer to is finished then, or never will be.
     pub(super) fn finish_serial(&mut self, when: &str) -> Result<BTreeMap<(&'static str, i32), String>, String> {
         self.read_serial(when, true)
     }

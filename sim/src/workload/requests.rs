@@ -7,17 +7,23 @@ mod acts;
 mod history;
 mod reach;
 mod serial;
+mod serial_answers;
+mod serial_levels;
+mod serial_reader;
 mod sums;
 mod tables;
+mod target;
 mod worker;
 
 pub use acts::{Act, Work};
 pub use history::{Change, Effect, Extent, Known, Requests, Seen, SharedRequests, TruncateEnd, Truncation};
 pub use reach::Reach;
-pub use serial::{Conditional, Kept, Serial, SerialReader};
+pub use serial::{Conditional, Kept, Serial};
+pub use serial_reader::SerialReader;
 pub use sums::{CountSeen, Place, Sum, Sums};
 pub use tables::{
     MAPS_FROM, PIECE_ROWS, PIECES_FROM, SELECT_COUNT, SELECT_MAP, SELECT_PARTITION, SELECT_PIECE, is_piece,
     prepare_tables, read_map,
 };
-pub use worker::{Target, work_requests};
+pub use target::Target;
+pub use worker::work_requests;

@@ -1,7 +1,6 @@
 //! Clients that send the requests of a run, and judge each answer as it comes.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -13,13 +12,16 @@ use histories::list_append::ListAppend;
 use histories::wr_register::WrRegister;
 use runtime::{Group, Runtime};
 
-use super::serial::{Kept, home_of, note_end, note_refusal, serial_level, set_levels};
+use super::serial::Kept;
+use super::serial_answers::{note_end, note_refusal};
+use super::serial_levels::{home_of, serial_level, set_levels};
 use super::sums::Place;
 use super::tables::{
     DELETE_ENTRY, DELETE_PARTITION, DELETE_PIECE, DELETE_RANGE, DELETE_ROW, INSERT, INSERT_PIECE, LIMIT, MAPS_FROM,
     PIECE_ROWS, PIECES_FROM, SELECT_BACKWARDS, SELECT_COUNT, SELECT_LIMITED, SELECT_MAP, SELECT_PARTITION,
     SELECT_PIECE, SELECT_SOME, UPDATE, insert, read_map, timestamp,
 };
+use super::target::Target;
 use super::{Act, Change, CountSeen, Effect, Extent, Reach, Seen, SharedRequests, TruncateEnd, Truncation, Work};
 use crate::checker::requests::{judge, judge_count, judge_piece};
 use crate::client::{Client, ClientError, Row, Statement};
@@ -39,15 +41,6 @@ const QUIET: Duration = Duration::from_secs(10);
 const AGAIN: Duration = Duration::from_millis(50);
 /// The longest pause before a client connects again, microseconds.
 const REST_MICROS: u64 = 200_000;
-
-/// A node, as clients reach it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Target {
-    /// Its address.
-    pub address: SocketAddr,
-    /// The number of its datacenter.
-    pub datacenter: usize,
-}
 
 /// All clients send requests until the history is over.
 pub async fn work_requests(runtime: Runtime, work: Work, targets: Vec<Target>, history: SharedRequests) {
