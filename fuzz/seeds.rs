@@ -8,7 +8,11 @@ use std::net::{Ipv6Addr, SocketAddr};
 use std::path::Path;
 
 use cluster::coordinator::{Page, ReplicaError};
-use cluster::replica::{PeerAnswer, PeerRead, PeerRequest, PeerShard, encode_answer, encode_request};
+use cluster::paxos::{Ballot, Commit, Promise, Proposal as PaxosProposal, Purpose as PaxosPurpose};
+use cluster::replica::{
+    Accept, Accepted, PeerAnswer, PeerRead, PeerRequest, PeerShard, Prepare as PaxosPrepare, Prepared, Promised,
+    encode_answer, encode_request,
+};
 use cql_protocol::{
     Batch, BatchBuilder, BatchKind, BatchQuery, Codec, Compression, Consistency, ErrorBody, ErrorKind, EventKinds,
     Execute, Options, Prepare, Query, QueryParams, Register, Request, Startup, Value, ValuesBuffer, Version, segment,
@@ -36,6 +40,8 @@ use topology::nodes::{Boot, Features, NodeState, Release, Start};
 use topology::{HostId, NodeChange, RegisteredNode, Token};
 
 use crate::every_form;
+
+const BALLOT: Ballot = Ballot([0, 1, 2, 3, 4, 5, 0x16, 7, 0x80, 9, 10, 11, 12, 13, 14, 15]);
 
 const STATEMENTS: [&str; 14] = [
     "SELECT a, count(*), writetime(b) AS t FROM ks.t WHERE k = ? AND c >= 1 AND c < :end ORDER BY c DESC PER PARTITION LIMIT 2 LIMIT 10 ALLOW FILTERING",
@@ -391,13 +397,39 @@ fn internode_seeds() -> Vec<Vec<u8>> {
         PeerRequest::Write { mutations: vec![mutation_seed()] },
         PeerRequest::Count { deltas: vec![mutation_seed()] },
         PeerRequest::Read(read),
+        PeerRequest::Prepare(PaxosPrepare {
+            ballot: BALLOT,
+            purpose: PaxosPurpose::Write,
+            wants_committed: false,
+            rows: 5,
+            bytes: 6,
+            command: read_seed(),
+        }),
+        PeerRequest::Accept(Accept { table: TableId([1; 16]), key: b"key".to_vec(), proposal: accepted() }),
+        PeerRequest::Commit { mutations: accepted().mutations },
     ] {
         let mut body = Vec::new();
         bodies.push((encode_request(&request, &mut body), body));
     }
     let refusal = ReplicaError::Malformed { shard: 1.into(), problem: "words".to_owned() };
     let page = Page { items: items.clone(), more_after: Some(position) };
-    for answer in [PeerAnswer::Written, PeerAnswer::Page(page), PeerAnswer::Failed(refusal)] {
+    let promised = Promised {
+        promise: Promise::Made,
+        earlier: Some(BALLOT),
+        accepted: Some(accepted()),
+        is_left_out: false,
+        committed: Some(Commit { ballot: BALLOT, original: BALLOT }),
+        page: page.clone(),
+    };
+    for answer in [
+        PeerAnswer::Written,
+        PeerAnswer::Page(page),
+        PeerAnswer::Failed(refusal),
+        PeerAnswer::Prepared(Prepared::Promised(promised)),
+        PeerAnswer::Prepared(Prepared::Outrun(BALLOT)),
+        PeerAnswer::Accepted(Accepted::Done),
+        PeerAnswer::Accepted(Accepted::Outrun(BALLOT)),
+    ] {
         let mut body = Vec::new();
         bodies.push((encode_answer(&answer, &mut body), body));
     }
@@ -415,6 +447,11 @@ fn internode_seeds() -> Vec<Vec<u8>> {
     }
     seeds.extend([frames, sealed]);
     seeds
+}
+
+/// A proposal that an acceptor has accepted.
+fn accepted() -> PaxosProposal {
+    PaxosProposal { ballot: BALLOT, original: BALLOT, mutations: vec![mutation_seed(), mutation_seed()] }
 }
 
 /// Data.db of a partition with a row of a cell of each form and a range tombstone; and its statistics, as the parts that the target

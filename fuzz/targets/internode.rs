@@ -1,6 +1,6 @@
 //! What a connection from another node may bring: a greeting, then frames with requests or answers, and pages in them.
 
-use cluster::replica::{PeerAnswer, decode_answer, decode_request, encode_answer, encode_request};
+use cluster::replica::{PeerAnswer, Prepared, decode_answer, decode_request, encode_answer, encode_request};
 use internode::{FrameReader, Head, Hello, Welcome, write_frame};
 use storage::reader::read_data_item;
 
@@ -37,8 +37,10 @@ fn read_body(kind: u8, body: &[u8]) {
         assert_eq!(decode_request(kind, &again).expect("an encoded request decodes"), request);
     }
     if let Ok(answer) = decode_answer(kind, body.to_vec()) {
-        if let PeerAnswer::Page(page) = &answer {
-            read_page(&page.items);
+        match &answer {
+            PeerAnswer::Page(page) => read_page(&page.items),
+            PeerAnswer::Prepared(Prepared::Promised(promised)) => read_page(&promised.page.items),
+            _ => {}
         }
         let mut again = Vec::new();
         let kind = encode_answer(&answer, &mut again);

@@ -30,32 +30,23 @@ pub enum ClientError {
     Refused(Box<ErrorBody>),
 }
 
-/// A row's values; `None` is null.
-pub type Row = Vec<Option<Vec<u8>>>;
+pub use histories::{Row, Statement};
 
-/// A statement with values.
-#[derive(Debug, Clone)]
-pub struct Statement {
-    /// CQL.
-    pub text: &'static str,
-    /// The values of its markers, encoded.
-    pub values: Vec<Vec<u8>>,
-}
-
-impl Statement {
-    fn buffer(&self) -> ValuesBuffer {
-        let mut buffer = ValuesBuffer::new();
-        for value in &self.values {
-            buffer.push(Value::Bytes(value)).expect("a statement has few markers");
-        }
-        buffer
+/// The values of a statement's markers.
+fn buffer_of(statement: &Statement) -> ValuesBuffer {
+    let mut buffer = ValuesBuffer::new();
+    for value in &statement.values {
+        buffer.push(Value::Bytes(value)).expect("a statement has few markers");
     }
+    buffer
 }
 
 /// A connection.
 pub struct Client {
     /// The level of all that is asked.
     pub consistency: Consistency,
+    /// The serial level of conditional statements; `None`: SERIAL, as nothing else is asked for.
+    pub serial_consistency: Option<Consistency>,
     stream: TcpStream,
     arrived: Vec<u8>,
     stream_number: i16,
@@ -77,8 +68,14 @@ impl Client {
     pub async fn connect(runtime: &Runtime, address: SocketAddr) -> Result<Client, ClientError> {
         let stream = runtime.connect(address).await?;
         let prepared = runtime.random_u64().is_multiple_of(2).then(BTreeMap::new);
-        let mut client =
-            Client { consistency: Consistency::One, stream, arrived: Vec::new(), stream_number: 0, prepared };
+        let mut client = Client {
+            consistency: Consistency::One,
+            serial_consistency: None,
+            stream,
+            arrived: Vec::new(),
+            stream_number: 0,
+            prepared,
+        };
         let mut buffer = Vec::new();
         let startup = Startup::of(&[("CQL_VERSION", "3.0.0")], &mut buffer);
         client.call(&Request::Startup(startup)).await.map(|_| client)
@@ -91,8 +88,10 @@ impl Client {
 
     /// Runs a statement; at `timestamp`, microseconds since the epoch, if there is one.
     pub async fn run(&mut self, statement: &Statement, timestamp: Option<i64>) -> Result<Vec<Row>, ClientError> {
-        let buffer = statement.buffer();
-        let params = QueryParams { values: buffer.values(), timestamp, ..QueryParams::new(self.consistency) };
+        let buffer = buffer_of(statement);
+        let serial_consistency = self.serial_consistency;
+        let values = buffer.values();
+        let params = QueryParams { values, timestamp, serial_consistency, ..QueryParams::new(self.consistency) };
         self.ask(statement, params).await.map(|answer| answer.rows)
     }
 
@@ -131,7 +130,7 @@ impl Client {
 
     /// All rows of a statement, page by page.
     pub async fn pages(&mut self, statement: &Statement, page_rows: i32) -> Result<Vec<Row>, ClientError> {
-        let buffer = statement.buffer();
+        let buffer = buffer_of(statement);
         let mut all = Vec::new();
         let mut state: Option<Vec<u8>> = None;
         loop {
@@ -158,7 +157,7 @@ impl Client {
     ) -> Result<(), ClientError> {
         let mut builder = BatchBuilder::new();
         for statement in statements {
-            let (id, buffer) = (self.id(statement).await?, statement.buffer());
+            let (id, buffer) = (self.id(statement).await?, buffer_of(statement));
             let query = id.as_deref().map_or(BatchQuery::Text(statement.text), BatchQuery::Prepared);
             builder.push(query, buffer.values()).expect("a batch has few statements");
         }

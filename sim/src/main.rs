@@ -97,7 +97,8 @@ enum Command {
     },
     /// Requests on a ring under troubles of links, nodes, disks and clocks.
     Requests {
-        /// Scenarios: quorum, counters, batches, hints, truncate; otherwise all, by turns.
+        /// Scenarios: quorum, counters, batches, hints, truncate, map, serial; or workloads: cas-register, list-append, wr-register, counter, set, map,
+        /// batch-set, write-isolation; otherwise all scenarios, by turns.
         names: Vec<String>,
         #[arg(long, default_value_t = u64::MAX)]
         seeds: u64,
@@ -111,7 +112,7 @@ enum Command {
         /// Fail if one of the scenarios' marks was never reached.
         #[arg(long)]
         all_marks: bool,
-        /// Expect this part of the product too: hints, fence, batch-copies, scan-repair, synced-counters.
+        /// Expect this part of the product too: hints, fence, batch-copies, scan-repair, synced-counters, paxos, ballot-lists.
         #[arg(long)]
         expect: Vec<String>,
     },
@@ -438,8 +439,9 @@ fn requested(
         totals.refused
     );
     println!("marks {:?}", totals.marks);
-    let unreached: Vec<&str> =
-        requests::MARKS.iter().filter(|mark| !totals.marks.contains_key(**mark)).copied().collect();
+    let of_scenarios = scenarios.iter().flat_map(|scenario| scenario.marks(&expected));
+    let wanted = requests::MARKS.into_iter().chain(of_scenarios);
+    let unreached: Vec<&str> = wanted.filter(|mark| !totals.marks.contains_key(mark)).collect();
     if !unreached.is_empty() {
         println!("no run came by {unreached:?}");
     }

@@ -1,4 +1,4 @@
-//! The scenarios `quorum`, `counters`, `batches`, `hints` and `truncate`: requests on a ring of whole nodes that agree by their metadata group, under troubles
+//! The scenarios `quorum`, `counters`, `batches`, `hints`, `truncate`, `map` and `serial`: requests on a ring of whole nodes that agree by their metadata group, under troubles
 //! of links, nodes, disks and clocks.
 //!
 //! ```text
@@ -13,6 +13,7 @@ mod course;
 mod ends;
 mod judgement;
 mod scenario;
+mod serial;
 mod totals;
 
 use std::collections::BTreeMap;
@@ -23,14 +24,14 @@ use crate::cluster::NodeOptions;
 use crate::group_site::GroupSite;
 use crate::site::Site;
 
-pub use scenario::{Expected, LANDED, Part, SCENARIOS, SHAPES, Scenario, Shape};
+pub use scenario::{Expected, LANDED, Part, SCENARIOS, SHAPES, Scenario, Shape, WORKLOADS};
 pub use totals::{Seeds, Totals, random};
 
 /// The fewest changes that clients know to be acknowledged, and the fewest troubles, of each seed.
 const ACKNOWLEDGED_MIN: usize = 200;
 const TROUBLES_MIN: usize = 3;
 
-/// Marks that many runs of all scenarios reach each.
+/// Marks that many runs of all scenarios reach each, beside [those of one scenario](Scenario::marks).
 pub const MARKS: [&str; 22] = [
     "a request that is late is dropped",
     "batch delivered later",
@@ -88,7 +89,7 @@ pub fn run(scenario: &Scenario, seed: u64, expected: &Expected, planted: Planted
     stdx::marks::take();
     // All seeds of a shape and all of a scenario meet, also where scenarios take turns.
     let round = seed / SCENARIOS.len() as u64;
-    let shape = SHAPES[(round % SHAPES.len() as u64) as usize];
+    let shape = scenario.shape(round, expected);
     let shards = 1 + (round / SHAPES.len() as u64 % 2) as u16;
     let mut site = GroupSite::new(seed, shape.nodes, shards, NodeOptions { planted, ..NodeOptions::default() });
     site.set_racks(shape.racks);

@@ -12,6 +12,7 @@
 //! | `recovery-from-the-shorter` | a node begins the group again while one with a later log is started to follow it | it is refused |
 //! | `held-frame` | a write is held by a link until its row is deleted and the tombstone purged | it does not apply |
 //! | `counter-clock-back` | a leader loses an addition that others have been repaired with, and its clock goes back | what it counts later is not lost |
+//! | `serial-read` | a conditional statement is answered as applied while its commit is on its way | a SERIAL read through another node shows it |
 //! | `truncate-late-write` | an acknowledged write reaches its last replica after an acknowledged TRUNCATE | it does not apply |
 //!
 //! A scenario gives its violations. A step that does not work at all ends it early, with an error.
@@ -24,6 +25,7 @@ mod founders;
 mod held_frame;
 mod late_write;
 mod recoveries;
+pub(crate) mod serial_read;
 mod truncate_crash;
 pub(crate) mod truncate_down;
 
@@ -59,7 +61,7 @@ impl Sequence {
 }
 
 /// All of them.
-pub const SEQUENCES: [Sequence; 11] = [
+pub const SEQUENCES: [Sequence; 12] = [
     Sequence { name: "all-peers-restart", needs: None, run: all_peers_restart::run },
     Sequence { name: "commit-index", needs: None, run: commit_index::run },
     Sequence { name: "truncate-crash", needs: None, run: truncate_crash::run },
@@ -70,5 +72,6 @@ pub const SEQUENCES: [Sequence; 11] = [
     Sequence { name: "recovery-from-the-shorter", needs: None, run: recoveries::from_the_shorter },
     Sequence { name: "held-frame", needs: None, run: held_frame::run },
     Sequence { name: "counter-clock-back", needs: Some(Part::SyncedCounters), run: counter_clock::run },
+    Sequence { name: "serial-read", needs: None, run: serial_read::run },
     Sequence { name: "truncate-late-write", needs: Some(Part::Fence), run: late_write::run },
 ];

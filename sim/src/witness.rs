@@ -37,7 +37,7 @@ enum Does {
 }
 
 /// All of them.
-pub const WITNESSES: [Witness; 17] = [
+pub const WITNESSES: [Witness; 18] = [
     Witness { name: "flush-cut-short", does: Does::Scenario(include_str!("../scenarios/witness/flush-cut-short.txt")) },
     Witness { name: "flush-not-live", does: Does::Scenario(include_str!("../scenarios/witness/flush-not-live.txt")) },
     Witness { name: "long-groups", does: Does::Scenario(include_str!("../scenarios/witness/long-groups.txt")) },
@@ -54,6 +54,7 @@ pub const WITNESSES: [Witness; 17] = [
     Witness { name: "all-peers-restart", does: Does::Steps(crate::sequences::all_peers_restart::run) },
     Witness { name: "truncate-with-one-down", does: Does::Steps(crate::sequences::truncate_down::run) },
     Witness { name: "counter-clock-back", does: Does::Steps(crate::sequences::counter_clock::run) },
+    Witness { name: "serial-read", does: Does::Steps(crate::sequences::serial_read::run) },
     Witness { name: "snapshot-cut-short", does: Does::Steps(snapshot_cut_short) },
     Witness { name: "refresh-cut-short", does: Does::Steps(refresh_cut_short) },
     Witness { name: "written-at-all-to-one", does: Does::Steps(directed::written_at_all_to_one) },

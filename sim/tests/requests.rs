@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use planted::Planted;
-use sim::requests::{LANDED, SCENARIOS, SHAPES, Seeds, random};
+use sim::requests::{LANDED, Part, SCENARIOS, SHAPES, Scenario, Seeds, random};
 
 #[test]
 fn requests_keep_their_promises_through_all_troubles() {
@@ -16,4 +16,16 @@ fn requests_keep_their_promises_through_all_troubles() {
     assert!(totals.shows_nothing.is_empty(), "{:#?}", totals.shows_nothing);
     assert_eq!((totals.seeds, totals.twice), (count * soak, soak));
     assert_eq!(totals.scenarios.len(), SCENARIOS.len());
+}
+
+/// Until a part is there, a run that expects it must fail: it cannot be forgotten in `LANDED` when it is.
+#[test]
+fn what_has_not_landed_is_missed_by_who_expects_it() {
+    let serial = [Scenario::named("serial").expect("it is one of them")];
+    for part in [Part::Paxos, Part::BallotLists].into_iter().filter(|part| !LANDED.contains(part)) {
+        let seeds = Seeds { first: 1, count: 30, at_most: Duration::MAX, twice_every: u64::MAX };
+        let expected = LANDED.iter().copied().chain([part]).collect();
+        let totals = random(&serial, &seeds, &expected, Planted::default());
+        assert!(totals.failed() > 0, "{part:?} is there: add it to LANDED");
+    }
 }

@@ -11,6 +11,7 @@ mod events;
 mod founding;
 mod hints;
 mod hostile;
+mod jepsen;
 mod leaving;
 mod liveness;
 mod majority;

@@ -45,15 +45,24 @@ impl Connection {
         Ok(Connection { stream })
     }
 
+    /// Connects and greets in version 4, and gives up on whatever takes longer than `patience` from then on.
+    pub fn start_within(address: &str, patience: Duration) -> io::Result<Connection> {
+        let address = address.parse().map_err(io::Error::other)?;
+        let stream = TcpStream::connect_timeout(&address, patience)?;
+        stream.set_nodelay(true)?;
+        stream.set_read_timeout(Some(patience))?;
+        stream.set_write_timeout(Some(patience))?;
+        Connection { stream }.greeted()
+    }
+
     /// Connects and greets in version 4.
     pub fn start(address: &str) -> io::Result<Connection> {
-        let mut connection = Connection::open(address)?;
-        let ready = connection.ask(&startup_frame(Version::V4, None))?;
-        if ready.opcode == 0x02 {
-            Ok(connection)
-        } else {
-            Err(io::Error::other(format!("STARTUP was answered {ready:?}")))
-        }
+        Connection::open(address)?.greeted()
+    }
+
+    fn greeted(mut self) -> io::Result<Connection> {
+        let ready = self.ask(&startup_frame(Version::V4, None))?;
+        if ready.opcode == 0x02 { Ok(self) } else { Err(io::Error::other(format!("STARTUP was answered {ready:?}"))) }
     }
 
     /// Writes bytes as they are.

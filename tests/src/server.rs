@@ -37,6 +37,9 @@ pub struct Builder {
     /// For operators and for metrics; 0 is none.
     admin_ports: (u16, u16),
     data: Option<PathBuf>,
+    /// Words before the command, such as what runs it in another network namespace.
+    within: Vec<String>,
+    environment: Vec<(String, PathBuf)>,
 }
 
 /// A scratch folder, removed with the last builder or server that uses it.
@@ -65,7 +68,9 @@ impl Builder {
         let (ports, admin_ports) = ((0, 0), (0, 0));
         let (reactor, ip) = (reactor.to_string(), "127.0.0.1".to_string());
         let storage_port = 0;
-        Builder { folder, reactor, shards, arguments: Vec::new(), ip, ports, storage_port, admin_ports, data: None }
+        let (arguments, within, environment) = (Vec::new(), Vec::new(), Vec::new());
+        let data = None;
+        Builder { folder, reactor, shards, arguments, ip, ports, storage_port, admin_ports, data, within, environment }
     }
 
     /// The same folder, started on another reactor and shard count.
@@ -117,6 +122,23 @@ impl Builder {
         self
     }
 
+    /// Run by another program, which becomes the server: its words come before the command. Its ports are not this process's to look at.
+    pub fn within(mut self, words: &[String]) -> Builder {
+        self.within = words.to_vec();
+        self
+    }
+
+    /// With a variable of its environment that names a file.
+    pub fn with_variable(mut self, name: &str, file: &Path) -> Builder {
+        self.environment.push((name.to_string(), file.to_path_buf()));
+        self
+    }
+
+    /// The scratch folder, which goes with the last that uses it.
+    pub fn folder(&self) -> PathBuf {
+        self.folder.0.0.clone()
+    }
+
     /// With the data in a folder that someone else makes and removes.
     pub fn with_data_in(mut self, folder: PathBuf) -> Builder {
         self.data = Some(folder);
@@ -158,10 +180,20 @@ impl Builder {
 
     /// Starts it. Its ports are not known until it is [ready](Server::wait_until_ready).
     pub fn launch(&self) -> Server {
-        self.wait_for_ports();
         let binary = binary();
         let is_refused = self.reactor == REFUSED;
-        let mut command = if is_refused { refused(&binary) } else { Command::new(&binary) };
+        let mut command = match self.within.split_first() {
+            Some((program, words)) => {
+                let mut command = Command::new(program);
+                command.args(words).arg(&binary);
+                command
+            }
+            None => {
+                self.wait_for_ports();
+                if is_refused { refused(&binary) } else { Command::new(&binary) }
+            }
+        };
+        command.envs(self.environment.iter().map(|(name, file)| (name, file)));
         let reactor = if is_refused { "auto" } else { &self.reactor };
         command.arg("serve").arg("--data-dir").arg(self.data()).current_dir(&self.folder.0.0);
         command.args(["--listen", &self.ip]);
@@ -323,11 +355,21 @@ impl Server {
         matches!(self.child.try_wait(), Ok(None))
     }
 
+    /// Stops the process (SIGSTOP) until [`Server::resume`].
+    pub fn pause(&self) {
+        pause(self.pid(), STOP_TIME_MAX);
+    }
+
+    /// Lets a stopped process go on (SIGCONT).
+    pub fn resume(&self) {
+        self.signal("CONT");
+    }
+
     /// Does something while the process stands still (SIGSTOP), such as a copy of its disk.
     pub fn while_paused<T>(&self, work: impl FnOnce() -> T) -> T {
-        pause(self.pid(), STOP_TIME_MAX);
+        self.pause();
         let done = work();
-        self.signal("CONT");
+        self.resume();
         done
     }
 

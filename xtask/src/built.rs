@@ -2,6 +2,9 @@
 //!
 //! All of it is built by one call of cargo with one set of features, since cargo would build the crates below once for each set. Tests then
 //! run without cargo, which would take a second to find out each time that nothing has changed.
+//!
+//! The compiler is clippy's, which lints what it compiles: a pass of its own would parse and check everything once more. It leaves optimisations of
+//! MIR out, so that tests run a few per cent slower. The binary under test is built by the plain compiler.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -43,16 +46,25 @@ impl TestBinary {
     }
 }
 
-/// All of them, when `all` has built them.
-static ALL: OnceLock<Vec<TestBinary>> = OnceLock::new();
+/// Outcome of a build.
+#[derive(Debug, Default)]
+pub struct Built {
+    /// The test binaries.
+    pub tests: Vec<TestBinary>,
+    /// Warnings of the compiler and of clippy, a line each. Cargo repeats those of crates that are built already.
+    pub warnings: Vec<String>,
+}
 
-/// Builds everything that tests run but the binary under test.
-pub fn all(budget: Duration) -> Result<&'static [TestBinary], String> {
-    if let Some(binaries) = ALL.get() {
-        return Ok(binaries);
+/// All of them, when `all` has built them.
+static ALL: OnceLock<Built> = OnceLock::new();
+
+/// Builds and lints everything that tests run but the binary under test.
+pub fn all(budget: Duration) -> Result<&'static Built, String> {
+    if let Some(built) = ALL.get() {
+        return Ok(built);
     }
-    let binaries = build(&["--bin", "helenus", "--bin", "helenus-sim", "--tests"], budget)?;
-    Ok(ALL.get_or_init(|| binaries))
+    let built = build(&["--all-targets"], budget)?;
+    Ok(ALL.get_or_init(|| built))
 }
 
 /// One test target of a package in `folder`, built if it is not yet.
@@ -62,8 +74,8 @@ pub fn test(folder: &str, target: &str, budget: Duration) -> Result<TestBinary, 
         binaries.iter().find(|binary| binary.package == wanted && binary.target == target).cloned()
     };
     let found = match ALL.get() {
-        Some(binaries) => find(binaries),
-        None => find(&build(&["--test", target], budget)?),
+        Some(built) => find(&built.tests),
+        None => find(&build(&["--test", target], budget)?.tests),
     };
     found.ok_or_else(|| format!("cargo built no test target {target} in {folder}"))
 }
@@ -76,11 +88,11 @@ pub fn unit_tests(folder: &str, package: &str, budget: Duration) -> Result<TestB
     let library = folder.rsplit('/').next().unwrap_or(folder).replace('-', "_");
     let is_wanted = |binary: &&TestBinary| binary.package == wanted && binary.target == library;
     let found = match ALL.get() {
-        Some(binaries) => binaries.iter().find(is_wanted).cloned(),
+        Some(built) => built.tests.iter().find(is_wanted).cloned(),
         None => {
             let mut command = workspace::cargo();
             command.args(["test", "--no-run", "--lib", "--package", package, "--features", "planted"]);
-            run(command, budget)?.iter().find(is_wanted).cloned()
+            run(command, budget)?.tests.iter().find(is_wanted).cloned()
         }
     };
     found.ok_or_else(|| format!("cargo built no tests of {package}"))
@@ -94,20 +106,33 @@ pub fn program(name: &str, budget: Duration) -> Result<PathBuf, String> {
     Ok(workspace::target().join("debug").join(name))
 }
 
-fn build(targets: &[&str], budget: Duration) -> Result<Vec<TestBinary>, String> {
+fn build(targets: &[&str], budget: Duration) -> Result<Built, String> {
     let mut command = workspace::cargo();
+    command.env("RUSTC_WORKSPACE_WRAPPER", "clippy-driver");
     command.args(["build", "--profile", "test", "--workspace", "--features", FEATURES]).args(targets);
     run(command, budget)
 }
 
-/// Runs cargo, and gives the test binaries that it built.
-fn run(mut command: Command, budget: Duration) -> Result<Vec<TestBinary>, String> {
-    command.arg("--message-format=json-render-diagnostics");
+/// Runs cargo, and gives what it built.
+fn run(mut command: Command, budget: Duration) -> Result<Built, String> {
+    // Colours would hide warnings.
+    command.arg("--message-format=json-render-diagnostics").env("CARGO_TERM_COLOR", "never");
     let output = process::run_without(&mut command, budget, &|line| line.starts_with('{'))?;
     if !output.success {
         return Err("the tests cannot be built".into());
     }
-    Ok(output.lines.iter().filter_map(|line| test_binary(line)).collect())
+    Ok(of_lines(&output.lines))
+}
+
+fn of_lines(lines: &[String]) -> Built {
+    Built {
+        tests: lines.iter().filter_map(|line| test_binary(line)).collect(),
+        warnings: lines.iter().filter(|line| is_warning(line)).cloned().collect(),
+    }
+}
+
+fn is_warning(line: &str) -> bool {
+    line.starts_with("warning: ") || line.starts_with("warning[")
 }
 
 /// The test binary that a message of cargo's names, if it is of one.
@@ -143,5 +168,19 @@ mod tests {
         assert_eq!(found.package, PathBuf::from("/h/crates/storage"));
         assert_eq!(test_binary(&message("crates/storage", "storage", false, "null")), None);
         assert_eq!(test_binary("   Compiling helenus-storage v0.1.0"), None);
+    }
+
+    #[test]
+    fn warnings_are_found_in_what_cargo_prints() {
+        let lines = [
+            "   Compiling helenus-storage v0.1.0",
+            "warning: redundant clone",
+            " --> crates/storage/src/lib.rs:1:1",
+            "warning: `helenus-storage` (lib) generated 1 warning",
+            r#"{"reason":"build-finished","success":true}"#,
+        ];
+        let built = of_lines(&lines.map(String::from));
+        assert_eq!(built.warnings, [lines[1], lines[3]]);
+        assert!(built.tests.is_empty());
     }
 }

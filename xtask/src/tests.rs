@@ -11,7 +11,7 @@ use crate::peers::chromium;
 use crate::process::{in_lane, lane, say};
 use crate::report::Passed;
 use crate::stalls::{self, STALLS_TO};
-use crate::tools::{self, MKFS, MOUNT};
+use crate::tools::{self, CC, IP, MKFS, MOUNT, TC};
 use crate::{process, workspace};
 
 /// How hard the tests try.
@@ -36,6 +36,7 @@ pub fn hostile(budget: Duration, effort: Effort) -> Result<Passed, String> {
 /// Power cuts alone.
 pub fn power(budget: Duration, effort: Effort) -> Result<Passed, String> {
     require_power()?;
+    tools::require(&[CC, IP, TC])?;
     run_black_box("recovery", &["power::"], budget, effort)
 }
 
@@ -45,7 +46,7 @@ pub fn require_power() -> Result<(), String> {
     tools::require_devices(&["/dev/fuse", "/dev/loop-control"])
 }
 
-/// Clusters of several nodes; loads, kills, power cuts and restarts, then what was acknowledged read back.
+/// Clusters of several nodes, some with links of their own; loads, kills, power cuts and restarts, then what was acknowledged read back.
 pub fn crash(budget: Duration, effort: Effort) -> Result<Passed, String> {
     require_power()?;
     run_black_box("recovery", &["clusters::", "durability::", "crash::", "power::"], budget, effort)
@@ -138,11 +139,20 @@ fn finish(passed: Passed) -> Result<(), String> {
     if passed.success { Ok(()) } else { Err(String::new()) }
 }
 
-/// The binary under test, and the echo server of the benchmark, in one build.
+/// The binary under test.
 pub fn build_product(budget: Duration) -> Result<(), String> {
+    build_packages(&["--package", "helenus"], budget)
+}
+
+/// The binary under test, and the bare servers of the benchmark, in one build.
+pub fn build_measured(budget: Duration) -> Result<(), String> {
+    build_packages(&["--package", "helenus", "--package", "helenus-bench"], budget)
+}
+
+fn build_packages(packages: &[&str], budget: Duration) -> Result<(), String> {
     let mut command = workspace::cargo();
-    command.args(["build", "--profile", workspace::profile().name(), "--package", "helenus"]);
-    process::must(command.args(["--package", "helenus-bench", "--bins"]), budget).map(drop)
+    command.args(["build", "--profile", workspace::profile().name(), "--bins"]);
+    process::must(command.args(packages), budget).map(drop)
 }
 
 /// The tests beside the code, two binaries at a time: much of their time is waiting for the disk.
@@ -152,7 +162,7 @@ pub fn unit(budget: Duration, effort: Effort) -> Result<Passed, String> {
     let sample = Sample::chosen(effort)?;
     let black_box = workspace::root().join(BLACK_BOX);
     let is_unit = |binary: &&TestBinary| binary.package != black_box || binary.target == "helenus_tests";
-    let mut waiting: Vec<&TestBinary> = built::all(BUILD_TIME)?.iter().filter(is_unit).collect();
+    let mut waiting: Vec<&TestBinary> = built::all(BUILD_TIME)?.tests.iter().filter(is_unit).collect();
     if waiting.is_empty() {
         return Err("cargo built no test".into());
     }
@@ -181,8 +191,11 @@ fn run_unit(binary: &TestBinary, deadline: Instant, effort: Effort, sample: Samp
     let mut command = binary.command();
     if effort == Effort::Soak {
         command.env("HELENUS_MODEL_OPERATIONS", "1000000").env("HELENUS_SOAK", "1");
-    } else if let Sample::Third(number) = sample {
-        command.env(SAMPLE, number.to_string());
+    } else {
+        command.env("HELENUS_MODEL_OPERATIONS", "3000");
+        if let Sample::Third(number) = sample {
+            command.env(SAMPLE, number.to_string());
+        }
     }
     let output = process::run_unprinted(&mut command, deadline.saturating_duration_since(began))?;
     let passed = Passed::of(&output);

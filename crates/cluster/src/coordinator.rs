@@ -3,7 +3,7 @@
 //! Availability is checked before anything is done; data of another shard of the node is asked for by message over the
 //! mesh, data of another node by message over a connection; and a replica on this very shard differs only in that nothing is
 //! encoded. This is the door to it; the work is done by its parts: [`crate::plan`], [`crate::write`], [`crate::read`],
-//! [`crate::paxos`] and [`crate::replica`]. See `docs/internals/coordinator.md`.
+//! [`crate::serial`] and [`crate::replica`]. See `docs/internals/coordinator.md`.
 
 mod counters;
 mod peers;
@@ -20,22 +20,22 @@ use topology::{ConsistencyLevel, HostId, ReplicationStrategy, Ring, Sharder, Str
 
 use crate::fence::Fence;
 use crate::hints::Delivery;
-use crate::paxos::Rounds;
 use crate::plan::{self, Placement};
 use crate::read::Reads;
 use crate::replica::Shards;
+use crate::serial::{Agreements, Rounds};
 use crate::write::Writes;
 
 pub use self::counters::{RequestCounters, answer_nanos};
 pub use crate::hints::{HintFigures, HintOptions, Hints, PendingHints};
 pub use crate::outcome::{Failure, Refusal};
-pub use crate::paxos::Attempt;
 pub use crate::plan::{PlanPlace, ReplicaPlan, Replication, Unavailable};
 pub use crate::read::{PageEnd, ReadCounters, ReadPage, ReadsAhead};
 pub use crate::replica::{
     PageLimits, PageWriter, ReadRequest, ReplicaError, ReplicaReply, ReplicaRequest, ReplicaShard, Unsynced,
     rebuild_row,
 };
+pub use crate::serial::{Agreement, AgreementError, Attempt, Found, Proposed};
 pub use crate::timeouts::{TimeoutKind, TimeoutOptions, Timeouts};
 pub use crate::write::{PlannedMutation, are_local};
 pub use storage::reader::{Page, ReadDone, row_position};
@@ -50,8 +50,9 @@ struct Inner {
     shards: Rc<Shards>,
     placement: Rc<Placement>,
     writes: Rc<Writes>,
-    reads: Reads,
+    reads: Rc<Reads>,
     rounds: Rc<Rounds>,
+    agreements: Rc<Agreements>,
     /// Writes that other nodes missed.
     hints: Option<Rc<Hints>>,
     /// Where shard 0 sends the connections of other nodes. Set right after the coordinator is made: the seat's handler
@@ -116,9 +117,12 @@ impl Coordinator {
         incoming.plant(planted);
         incoming.follow(ring.others().map(|node| node.host_id));
         let placement = Placement::new(ring, peers, strategies);
+        let writes = Writes::new(Rc::clone(&shards), Rc::clone(&placement), hints.clone());
+        let reads = Rc::new(Reads::new(Rc::clone(&shards), scans_max));
         let inner = Inner {
-            writes: Writes::new(Rc::clone(&shards), Rc::clone(&placement), hints.clone()),
-            reads: Reads::new(Rc::clone(&shards), scans_max),
+            agreements: Agreements::new(&shards, &placement, &reads, &writes),
+            writes,
+            reads,
             rounds: Rounds::new(Rc::clone(&shards)),
             hints,
             shards,

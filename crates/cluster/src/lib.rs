@@ -18,6 +18,7 @@ mod hints;
 mod outcome;
 mod plan;
 mod read;
+mod serial;
 mod timeouts;
 mod write;
 

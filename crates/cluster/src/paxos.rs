@@ -1,16 +1,19 @@
-//! Paxos, for conditional statements and SERIAL reads: ballots, what a replica remembers of a partition, and who is next.
+//! Paxos at one replica: ballots, the registers of a partition, and who is next at it.
 //!
-//! See `docs/internals/paxos.md`.
+//! It sends no message: the rounds of attempts are in [`crate::serial`]. See `docs/internals/paxos.md`.
 
 mod ballot;
 mod queue;
-mod rounds;
 mod state;
 mod table;
 
 pub use ballot::Ballot;
-pub use rounds::Attempt;
-pub use state::State;
+pub use state::{Commit, Promise, Proposal, Purpose, State};
 pub use table::{STATE_TABLE, with_state_table};
 
-pub(crate) use rounds::Rounds;
+pub(crate) use queue::{Claim, Queue};
+pub(crate) use state::Outrun;
+pub(crate) use table::{
+    Kept, MUTATION_BYTES_MIN, Register, StateReader, clustering_of, decode_proposal, encode_proposal, encode_registers,
+    table_of,
+};

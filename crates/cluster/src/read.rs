@@ -3,7 +3,9 @@
 mod ahead;
 mod contacts;
 mod feed;
+mod given;
 mod lanes;
+mod planned;
 mod ranges;
 mod reached;
 mod reading;
@@ -17,5 +19,8 @@ mod scan;
 mod speculation;
 
 pub use ahead::{PageEnd, ReadPage, ReadsAhead};
+pub(crate) use given::limits_of_each;
+pub(crate) use planned::{judge_read, planned_at};
 pub(crate) use reads::Reads;
+pub(crate) use running::Running;
 pub use speculation::ReadCounters;

@@ -248,4 +248,14 @@ bugs! {
         "Levels of this datacenter count the answers of others.";
     EachCountsOne, "each-counts-one", Coordinator, "levels::a_level_of_each_datacenter_waits_for_all_of_them",
         "EACH_QUORUM waits for a quorum of the first datacenter alone.";
+    PromiseNotSynced, "promise-not-synced", Coordinator, "serial::what_was_promised_and_accepted_survives_a_power_cut",
+        "An acceptor answers before its promise or acceptance is on the disk.";
+    AcceptedOverLaterPromise, "accepted-over-later-promise", Coordinator, "serial::a_proposal_is_not_accepted_over_a_later_promise",
+        "An acceptor accepts a proposal although it has promised a later attempt.";
+    UnfinishedNotFinished, "unfinished-not-finished", Coordinator, "serial::what_another_has_left_is_finished_first",
+        "An attempt goes on although a proposal is accepted that was not committed.";
+    FastReadOverAccepted, "fast-read-over-accepted", Coordinator, "serial::a_read_that_was_answered_is_not_overtaken_by_what_it_did_not_see",
+        "A SERIAL read is answered in one round although a promise to a write is later than the last commit.";
+    SerialAsQuorum, "serial-as-quorum", Simulation, "serial-read",
+        "A SERIAL read is a read at QUORUM.";
 }

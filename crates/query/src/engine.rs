@@ -4,6 +4,7 @@
 //! all. What must wait (another shard, a full log buffer, a long read, a schema change) is run as a task by
 //! [`Engine::run`], from a copy of its frame.
 
+mod agreed;
 mod batch;
 mod call;
 mod conditional;

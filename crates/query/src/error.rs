@@ -108,6 +108,16 @@ pub(crate) enum QueryError {
         /// Whether it is a conditional statement, not a SERIAL read.
         is_write: bool,
     },
+    /// Nobody knows whether a conditional statement is applied.
+    #[error("CAS operation result is unknown - proposal accepted by {received} but not a quorum.")]
+    UnknownOutcome {
+        /// The level of the rounds.
+        level: ConsistencyLevel,
+        /// Answers that the level needs.
+        required: u32,
+        /// Replicas that have accepted it, as far as it is known.
+        received: u32,
+    },
     /// Not an error: the request is about a partition of that shard, which is to run it.
     #[error("the request is one of {shard:?}")]
     OfShard {
@@ -267,6 +277,11 @@ impl QueryError {
             QueryError::Write { error, level, required, write_type } => write_kind(error, level, required, write_type),
             QueryError::Read { error, level, required } => read_kind(error, level, required),
             QueryError::Contention { level, required, is_write } => contention_kind(level, required, is_write),
+            QueryError::UnknownOutcome { level, required, received } => ErrorKind::CasWriteUnknown {
+                consistency: wire_level(level),
+                received: clamp(received),
+                block_for: clamp(required),
+            },
             QueryError::Function { function, arguments, .. } => {
                 ErrorKind::FunctionFailure { keyspace: "system".to_owned(), function, arguments }
             }

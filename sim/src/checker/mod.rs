@@ -1,7 +1,6 @@
 //! What must hold of the rows that a node has, given what its clients were told.
 
 pub mod counts;
-pub mod linear;
 pub mod members;
 pub mod replicated;
 pub mod requests;

@@ -9,7 +9,8 @@
 
 use std::collections::BTreeMap;
 
-use super::linear::{self, Move};
+use histories::linear::{self, Move};
+
 use crate::workload::{
     KeyspaceNumber, KeyspaceState, SchemaAsked, SchemaHistory, SchemaStatement, SchemaTold, SchemaView, TableNumber,
     TableState, Tag,
@@ -212,6 +213,10 @@ impl Move for SchemaStatement {
 
     fn is_read(&self) -> bool {
         self.asked == SchemaAsked::Look
+    }
+
+    fn asks_the_same(&self, other: &SchemaStatement) -> bool {
+        self.asked == other.asked
     }
 
     fn after(&self, before: &Self::State) -> Option<Self::State> {

@@ -151,6 +151,7 @@ impl Course<'_> {
         }
         self.make_ready("after a power cut of all")?;
         self.judge_again("after a power cut of all")?;
+        self.judge_serial()?;
         self.nodes().into_iter().for_each(|node| self.note_refusal(node, "in the end"));
         Ok(())
     }
@@ -177,7 +178,7 @@ impl Course<'_> {
         Target { address: self.site.native_address(node), datacenter: self.site.datacenter(node) }
     }
 
-    fn targets(&self) -> Vec<Target> {
+    pub(super) fn targets(&self) -> Vec<Target> {
         (0..self.site.nodes().len()).map(|node| self.target(node)).collect()
     }
 
@@ -281,6 +282,10 @@ impl Course<'_> {
             let acknowledged_min = ACKNOWLEDGED_MIN.max(ACKNOWLEDGED_PER_UNKNOWN * unknown);
             let is_enough = acknowledged >= acknowledged_min && late >= SINCE_HEALED_MIN;
             if is_enough && truncated >= self.scenario.truncations_min {
+                return Ok(());
+            }
+            // More of them show nothing more.
+            if self.history.borrow().violations.len() >= VIOLATIONS_MAX {
                 return Ok(());
             }
             if self.site.world().now() >= deadline {

@@ -3,6 +3,10 @@
 use std::collections::BTreeMap;
 
 use cql_protocol::Consistency;
+use histories::Workload;
+use histories::cas_register::CasRegister;
+use histories::list_append::ListAppend;
+use histories::wr_register::WrRegister;
 use runtime::Runtime;
 
 use super::course::{AGAIN, Course, HEALED_AT_MOST, QUIET};
@@ -11,8 +15,8 @@ use crate::checker::requests::{acked, converge, judge, judge_count, judge_piece,
 use crate::client::{Client, ClientError, Statement};
 use crate::site::Site;
 use crate::workload::requests::{
-    Act, Change, CountSeen, PIECES_FROM, Place, Reach, SELECT_COUNT, SELECT_PARTITION, SELECT_PIECE, Seen,
-    SharedRequests, Target, Work,
+    Act, Change, CountSeen, MAPS_FROM, PIECES_FROM, Place, Reach, SELECT_COUNT, SELECT_MAP, SELECT_PARTITION,
+    SELECT_PIECE, Seen, SharedRequests, Target, Work, is_piece, read_map,
 };
 use crate::workload::{Key, read_count, read_row};
 
@@ -26,6 +30,8 @@ const TOLD_MAX: usize = 10;
 pub(super) struct Everything {
     rows: BTreeMap<Key, u64>,
     counts: BTreeMap<Place, i64>,
+    /// Partitions of conditional statements, by workload and number, in words.
+    serial: BTreeMap<(&'static str, i32), String>,
 }
 
 impl Course<'_> {
@@ -57,7 +63,11 @@ impl Course<'_> {
             let ends = &self.ends;
             self.history.borrow_mut().hints_delivered(|change| ends.may_lose_files(change.node, change.start));
         }
+        let serial = self.finish_serial(when)?;
         self.all = self.read(0, Consistency::All, when)?;
+        let mut different = converge::differences(&serial, 0, &self.all.serial);
+        different.truncate(TOLD_MAX);
+        self.tell("a read at ALL after one at a serial level", different);
         let violations = whole::judge_batches(&self.history.borrow(), &self.all.rows);
         self.tell(when, violations);
         self.judge_again(when)
@@ -66,19 +76,20 @@ impl Course<'_> {
     /// Each node alone gives what all together gave. Pieces are not repaired, and may differ.
     pub(super) fn judge_again(&mut self, when: &str) -> Result<(), String> {
         let repaired = |rows: &BTreeMap<Key, u64>| -> BTreeMap<Key, u64> {
-            rows.iter().filter(|(key, _)| key.partition < PIECES_FROM).map(|(key, value)| (*key, *value)).collect()
+            rows.iter().filter(|(key, _)| !is_piece(key.partition)).map(|(key, value)| (*key, *value)).collect()
         };
         for node in self.nodes() {
             let own = self.read(node, Consistency::One, when)?;
             let mut violations = converge::differences(&repaired(&self.all.rows), node, &repaired(&own.rows));
             violations.extend(converge::differences(&self.all.counts, node, &own.counts));
+            violations.extend(converge::differences(&self.all.serial, node, &own.serial));
             violations.truncate(TOLD_MAX);
             self.tell(when, violations);
         }
         Ok(())
     }
 
-    fn tell(&mut self, when: &str, violations: Vec<String>) {
+    pub(super) fn tell(&mut self, when: &str, violations: Vec<String>) {
         self.outcome.violations.extend(violations.into_iter().map(|what| format!("{when}: {what}")));
     }
 
@@ -153,12 +164,38 @@ impl Reader {
                 let rows = self.read_partition(&mut client, SELECT_PIECE, PIECES_FROM + partition).await?;
                 everything.rows.extend(rows);
             }
+            if self.work.has(Act::ReadMap) {
+                let rows = self.read_partition(&mut client, SELECT_MAP, MAPS_FROM + partition).await?;
+                everything.rows.extend(rows);
+            }
         }
         let places = self.history.borrow().sums.places();
         for place in places {
             everything.counts.insert(place, self.count(&mut client, place).await?);
         }
+        if self.work.acts.iter().any(|(act, _)| act.is_serial()) {
+            for partition in 0..self.work.partitions as i32 {
+                self.read_plainly::<CasRegister>(&mut client, partition, &mut everything).await?;
+                self.read_plainly::<ListAppend>(&mut client, partition, &mut everything).await?;
+                self.read_plainly::<WrRegister>(&mut client, partition, &mut everything).await?;
+            }
+        }
         Ok(everything)
+    }
+
+    /// What the replicas have of a partition of conditional statements, whose serial reads are judged.
+    async fn read_plainly<W: Workload>(
+        &self,
+        client: &mut Client,
+        partition: i32,
+        everything: &mut Everything,
+    ) -> Result<(), ClientError> {
+        for asked in W::last() {
+            let rows = client.run(&W::request(&asked, partition).statement, None).await?;
+            let told = W::read(&asked, &rows).map_err(ClientError::Malformed)?;
+            everything.serial.insert((W::NAME, partition), format!("{told:?}"));
+        }
+        Ok(())
     }
 
     async fn read_partition(
@@ -167,11 +204,14 @@ impl Reader {
         text: &'static str,
         partition: i32,
     ) -> Result<BTreeMap<Key, u64>, ClientError> {
-        let is_piece = partition >= PIECES_FROM;
+        let is_piece = is_piece(partition);
         let page = if is_piece { 1000 } else { PAGE_ROWS };
         let start = self.runtime.now().as_nanos();
         let rows = client.pages(&Statement { text, values: vec![partition.to_be_bytes().to_vec()] }, page).await?;
-        let rows = rows.iter().map(read_row).collect::<Result<BTreeMap<Key, u64>, String>>();
+        let rows = match text {
+            SELECT_MAP => read_map(partition, &rows).map(|rows| rows.into_iter().collect()),
+            _ => rows.iter().map(read_row).collect::<Result<BTreeMap<Key, u64>, String>>(),
+        };
         let (rows, end) = (rows.map_err(ClientError::Malformed)?, self.runtime.now().as_nanos());
         let mut history = self.history.borrow_mut();
         let seen = Seen { start, end, reach: self.reach(&history.factors), level: format!("{:?}", self.level), rows };

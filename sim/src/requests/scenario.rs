@@ -2,7 +2,17 @@
 
 use std::collections::BTreeSet;
 
-use cql_protocol::Consistency::{All, Any, EachQuorum, LocalOne, LocalQuorum, One, Quorum, Two};
+use cql_protocol::Consistency::{All, Any, EachQuorum, LocalOne, LocalQuorum, One, Quorum, Three, Two};
+
+use histories::Workload;
+use histories::batch_set::BatchSet;
+use histories::cas_register::CasRegister;
+use histories::counter::Counter;
+use histories::list_append::ListAppend;
+use histories::map::Map;
+use histories::set::Set;
+use histories::wr_register::WrRegister;
+use histories::write_isolation::WriteIsolation;
 
 use crate::nemesis::Kind;
 use crate::workload::requests::{Act, Work};
@@ -20,16 +30,22 @@ pub enum Part {
     ScanRepair,
     /// A counter's state is shown to other nodes when it is on the disk, so that none has more of a leader than its disk.
     SyncedCounters,
+    /// Conditional statements on partitions that other nodes have replicas of. Without it they are sent to a cluster of one node.
+    Paxos,
+    /// Elements that conditional statements append to a list are in the order of their ballots. Without it lists are judged by their elements alone.
+    BallotLists,
 }
 
 impl Part {
     /// All, by the names of the command line.
-    pub const ALL: [(&'static str, Part); 5] = [
+    pub const ALL: [(&'static str, Part); 7] = [
         ("hints", Part::Hints),
         ("fence", Part::Fence),
         ("batch-copies", Part::BatchCopies),
         ("scan-repair", Part::ScanRepair),
         ("synced-counters", Part::SyncedCounters),
+        ("paxos", Part::Paxos),
+        ("ballot-lists", Part::BallotLists),
     ];
 
     /// The part of that name.
@@ -39,7 +55,15 @@ impl Part {
 }
 
 /// The parts that the product has, which runs expect unless they are given others. A part is added here in the commit that brings it.
-pub const LANDED: &[Part] = &[Part::Hints, Part::Fence, Part::BatchCopies, Part::ScanRepair, Part::SyncedCounters];
+pub const LANDED: &[Part] = &[
+    Part::Hints,
+    Part::Fence,
+    Part::BatchCopies,
+    Part::ScanRepair,
+    Part::SyncedCounters,
+    Part::Paxos,
+    Part::BallotLists,
+];
 
 /// The parts that a run expects.
 pub type Expected = BTreeSet<Part>;
@@ -52,11 +76,13 @@ pub struct Scenario {
     /// The clients' work.
     work: Work,
     /// The acts in place of the work's, where the fence makes a TRUNCATE beside other requests safe; none: the same.
-    fenced_acts: &'static [(Act, u64)],
+    fenced_acts: Acts,
     /// The longest gaps between two steps of a plan, of which a seed has one.
     pub gaps_max_seconds: [u64; 4],
     /// The fewest truncations that must be acknowledged.
     pub truncations_min: usize,
+    /// Marks of its own that many seeds reach each, with the part that they need.
+    marks: &'static [(Part, &'static str)],
 }
 
 /// Clients of a run, and their pauses: some ten requests a second, so that faults meet them at any stage.
@@ -77,7 +103,7 @@ const GAPS: [u64; 4] = [1, 3, 3, 6];
 const COUNTER_GAPS: [u64; 4] = [1, 2, 3, 3];
 
 /// All of them.
-pub const SCENARIOS: [Scenario; 5] = [
+pub const SCENARIOS: [Scenario; 7] = [
     Scenario {
         name: "quorum",
         work: Work {
@@ -94,6 +120,7 @@ pub const SCENARIOS: [Scenario; 5] = [
         fenced_acts: &[],
         gaps_max_seconds: GAPS,
         truncations_min: 0,
+        marks: &[],
     },
     Scenario {
         name: "counters",
@@ -106,6 +133,7 @@ pub const SCENARIOS: [Scenario; 5] = [
         fenced_acts: &[],
         gaps_max_seconds: COUNTER_GAPS,
         truncations_min: 0,
+        marks: &[],
     },
     Scenario {
         name: "batches",
@@ -122,6 +150,7 @@ pub const SCENARIOS: [Scenario; 5] = [
         fenced_acts: &[],
         gaps_max_seconds: GAPS,
         truncations_min: 0,
+        marks: &[],
     },
     Scenario {
         name: "hints",
@@ -134,6 +163,7 @@ pub const SCENARIOS: [Scenario; 5] = [
         fenced_acts: &[],
         gaps_max_seconds: GAPS,
         truncations_min: 0,
+        marks: &[],
     },
     Scenario {
         name: "truncate",
@@ -152,13 +182,74 @@ pub const SCENARIOS: [Scenario; 5] = [
         ],
         gaps_max_seconds: GAPS,
         truncations_min: 2,
+        marks: &[],
+    },
+    Scenario {
+        name: "map",
+        work: Work {
+            acts: &[
+                (Act::PutEntry, 40),
+                (Act::DeleteEntry, 6),
+                (Act::ReadMap, 30),
+                (Act::LoggedBatch, 12),
+                (Act::Read, 12),
+            ],
+            ..CLIENTS
+        },
+        fenced_acts: &[],
+        gaps_max_seconds: GAPS,
+        truncations_min: 0,
+        marks: &[],
+    },
+    Scenario {
+        name: "serial",
+        work: Work {
+            // Few, so that several clients are at one partition at once.
+            partitions: 4,
+            pause_micros: 200_000,
+            acts: &[(Act::CasRegister, 3), (Act::ListAppend, 2), (Act::WrRegister, 2)],
+            writes: &[Quorum, Quorum, One, One, Any, LocalQuorum, LocalOne, Two, Three, All, EachQuorum],
+            ..CLIENTS
+        },
+        fenced_acts: &[],
+        gaps_max_seconds: GAPS,
+        truncations_min: 0,
+        marks: &[
+            (Part::Paxos, "a proposal of another is finished"),
+            (Part::Paxos, "a ballot is outrun"),
+            (Part::Paxos, "a commit is sent to who lacks it"),
+            (Part::Paxos, "an empty proposal is put"),
+        ],
     },
 ];
 
+/// Acts with their weights.
+type Acts = &'static [(Act, u64)];
+
+/// Workloads by the names that they have in Jepsen's tests, each with the scenario that covers it, and the acts of it alone where the scenario has others too.
+pub const WORKLOADS: [(&str, &str, Acts); 8] = [
+    (CasRegister::NAME, "serial", &[(Act::CasRegister, 1)]),
+    (ListAppend::NAME, "serial", &[(Act::ListAppend, 1)]),
+    (WrRegister::NAME, "serial", &[(Act::WrRegister, 1)]),
+    (Counter::NAME, "counters", &[]),
+    (Set::NAME, "quorum", &[]),
+    (Map::NAME, "map", &[]),
+    (BatchSet::NAME, "map", &[]),
+    (WriteIsolation::NAME, "batches", &[]),
+];
+
 impl Scenario {
-    /// The scenario of that name.
+    /// The scenario of that name, or of a workload's.
     pub fn named(name: &str) -> Option<Scenario> {
-        SCENARIOS.into_iter().find(|scenario| scenario.name == name)
+        let scenario = |name: &str| SCENARIOS.into_iter().find(|scenario| scenario.name == name);
+        scenario(name).or_else(|| {
+            let (name, covered_by, acts) = WORKLOADS.into_iter().find(|(workload, ..)| *workload == name)?;
+            let covering = scenario(covered_by)?;
+            match acts.is_empty() {
+                true => Some(covering),
+                false => Some(Scenario { name, work: Work { acts, ..covering.work }, ..covering }),
+            }
+        })
     }
 
     /// The clients' work, where the product has these parts.
@@ -168,6 +259,24 @@ impl Scenario {
             true => Work { acts: self.fenced_acts, gates_truncate: false, ..work },
             false => work,
         }
+    }
+
+    /// True if clients send conditional statements.
+    pub fn is_serial(&self) -> bool {
+        self.work.acts.iter().any(|(act, _)| act.is_serial())
+    }
+
+    /// The shape of a seed's cluster, of which there is one for each `round`.
+    pub fn shape(&self, round: u64, expected: &Expected) -> Shape {
+        match self.is_serial() && !expected.contains(&Part::Paxos) {
+            true => ALONE,
+            false => SHAPES[(round % SHAPES.len() as u64) as usize],
+        }
+    }
+
+    /// Marks of its own that many seeds reach each.
+    pub fn marks(&self, expected: &Expected) -> Vec<&'static str> {
+        self.marks.iter().filter(|(part, _)| expected.contains(part)).map(|(_, mark)| *mark).collect()
     }
 
     /// The kinds of trouble. Disks are exchanged in the scenarios of the metadata group: what only one had is lost with it.
@@ -188,6 +297,9 @@ pub struct Shape {
     pub racks: usize,
 }
 
+/// One node.
+const ALONE: Shape = Shape { nodes: &[1], factors: &[1], racks: 1 };
+
 /// Shapes of clusters, of which a seed chooses one.
 pub const SHAPES: [Shape; 7] = [
     Shape { nodes: &[3], factors: &[3], racks: 3 },
@@ -198,3 +310,19 @@ pub const SHAPES: [Shape; 7] = [
     Shape { nodes: &[4], factors: &[3], racks: 2 },
     Shape { nodes: &[3, 1, 1], factors: &[3, 1, 1], racks: 5 },
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_workload_has_a_scenario() {
+        for (workload, covered_by, acts) in WORKLOADS {
+            let found = Scenario::named(workload).expect("a scenario covers it");
+            let expected = if acts.is_empty() { covered_by } else { workload };
+            assert_eq!(found.name, expected);
+            assert!(acts.is_empty() || found.work.acts == acts, "{workload}");
+        }
+        assert!(Scenario::named("quorums").is_none());
+    }
+}

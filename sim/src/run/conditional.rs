@@ -1,8 +1,10 @@
 //! A run of conditional statements: what clients were told, and what is read at the end, after a power cut and after an orderly
 //! restart, must have an order that explains all of it.
 
+use histories::Workload;
+use histories::cas_register::CasRegister;
+
 use super::{Run, ask};
-use crate::checker::linear;
 use crate::fault;
 use crate::workload::{prepare_conditional, read_conditional, work_conditional};
 
@@ -30,13 +32,8 @@ impl Run<'_> {
         self.start_healthy(0)?;
         self.read_registers("after an orderly restart")?;
 
-        let history = self.conditionals.borrow();
-        self.outcome.violations.extend(history.violations.iter().take(20).cloned());
-        for (partition, operations) in &history.operations {
-            if let Err(what) = linear::check(operations) {
-                self.outcome.violations.push(format!("partition {partition}: {what}"));
-            }
-        }
+        let judged = CasRegister::judge(&self.conditionals.borrow().history);
+        self.outcome.violations.extend(judged.into_iter().take(20));
         Ok(())
     }
 

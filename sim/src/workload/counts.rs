@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use cql_protocol::BatchKind;
+use histories::counter::{amount, explained};
 use runtime::Runtime;
 
 use crate::client::{Client, ClientError, Row, Statement};
@@ -64,20 +65,7 @@ impl Counts {
         if open.len() > 2 * OPEN_MAX {
             return Err(format!("{place:?}: {} amounts may be in it or not, too many to judge", open.len()));
         }
-        let of = |choice: u32| {
-            let chosen = open.iter().enumerate().filter(|(index, _)| choice >> index & 1 == 1);
-            chosen.fold(sum, |sum, (_, amount)| sum.wrapping_add(*amount))
-        };
-        match (0_u32..1 << open.len()).any(|choice| of(choice) == count) {
-            true => Ok(()),
-            false => {
-                let off = count.wrapping_sub(sum);
-                Err(format!(
-                    "{place:?}: the count is {count}, off by {off} of what was acknowledged ({} may be in it)",
-                    open.len()
-                ))
-            }
-        }
+        explained(sum, &open, count).map(drop).map_err(|what| format!("{place:?}: {what}"))
     }
 
     /// The counters that something was added to.
@@ -129,8 +117,7 @@ impl Adder {
             if counts.open(place) >= OPEN_MAX {
                 continue;
             }
-            // Neither so small that sums meet, nor so large that they wrap.
-            let amount = (runtime.random_u64() >> 12) as i64 - (1 << 51);
+            let amount = amount(&mut |bound| runtime.random_u64() % bound);
             adder.indexes.push(counts.adds.len());
             counts.adds.push(Add { place, amount, start: now, acknowledged: None });
             let values =

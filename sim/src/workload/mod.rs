@@ -11,10 +11,7 @@ mod rows;
 mod schema;
 mod schema_history;
 
-pub use conditional::{
-    Asked, Conditionals, Operation, Registers, SharedConditionals, Told, prepare_conditional, read_conditional,
-    work_conditional,
-};
+pub use conditional::{Conditionals, SharedConditionals, prepare_conditional, read_conditional, work_conditional};
 pub use counts::{Add, Adder, Counts, Place, SELECT_COUNTS, prepare_counts, read_count, read_one};
 pub use history::{Batched, History, Key, Restore, Shared, Truncate, Write, padding};
 pub use node_events::{NodeEvents, SharedNodeEvents, listen_to_nodes};

@@ -16,7 +16,7 @@ mod table;
 mod updates;
 mod verdict;
 
-use crate::tests::{BUILD_TIME, build_product};
+use crate::tests::{BUILD_TIME, build_measured};
 use crate::tools::{self, TASKSET};
 use crate::workspace::{self, Profile};
 
@@ -71,7 +71,7 @@ pub fn run(arguments: &[String]) -> Result<(), String> {
         (None, false) | (Some("dist"), _) => Profile::Dist,
         (Some(other), _) => return Err(format!("--profile {other}: there are release and dist")),
     });
-    build_product(BUILD_TIME)?;
+    build_measured(BUILD_TIME)?;
     if has("--large") {
         return large::run(count("--large"));
     }

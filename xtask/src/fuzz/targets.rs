@@ -32,6 +32,7 @@ pub const TARGETS: [Target; 13] = [
             "crates/internode/src/frame.rs",
             "crates/internode/src/handshake.rs",
             "crates/internode/src/handshake",
+            "crates/cluster/src/paxos/table.rs",
             "crates/cluster/src/replica",
             "crates/storage/src/reader/data_page.rs",
             "crates/mutation/src",

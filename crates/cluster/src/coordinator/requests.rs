@@ -1,27 +1,22 @@
 //! The coordinator's requests, each handed to the part that does it.
 
 use std::rc::Rc;
-use std::time::Duration;
 
 use mutation::ReadCommand;
-use runtime::Elapsed;
 use schema::{Table, TableId};
 use storage::reader::ReadDone;
 use storage::{Ack, LogSequence, ReadEnd, RowSink, TryOutcome, UnfinishedBatch};
-use topology::{ConsistencyLevel, Epoch, Token};
+use topology::{ConsistencyLevel, Token};
 
 use super::Coordinator;
-use crate::counts::count;
-use crate::fence::Plan;
 use crate::outcome::Failure;
-use crate::paxos::Attempt;
-use crate::plan::{Nodes, PlanPlace, ReplicaPlan, Replication};
-use crate::replica::{PageLimits, ReplicaError, Shards};
+use crate::paxos::{Ballot, Purpose};
+use crate::plan::{PlanPlace, ReplicaPlan, Replication};
+use crate::read::{judge_read, planned_at};
+use crate::replica::{PageLimits, ReplicaError};
+use crate::serial::{Agreement, AgreementError, Attempt};
 use crate::timeouts::TimeoutKind;
 use crate::write::{FoundBatches, PlannedMutation};
-
-/// The longest that a read waits for this node to apply a change, if its own time is not shorter.
-const CATCH_UP_TIME: Duration = Duration::from_secs(2);
 
 impl Coordinator {
     /// Writes without waiting, if the plan and the mutation's size allow that. Otherwise
@@ -110,7 +105,7 @@ impl Coordinator {
         sink: &mut impl RowSink,
     ) -> Result<ReadDone, Failure> {
         let kind = TimeoutKind::Read;
-        let planned = read_planned_at(&self.inner.shards, kind, table.id, plan.replication).await?;
+        let planned = planned_at(&self.inner.shards, kind, table.id, plan.replication).await?;
         let limits = PageLimits { planned, ..limits };
         let read = self.inner.reads.read(plan, table, command, limits, sink).await;
         judge_read(&self.inner.shards, (kind, planned), plan.nodes, read).await
@@ -129,7 +124,7 @@ impl Coordinator {
         sink: &mut impl RowSink,
     ) -> Result<ReadDone, Failure> {
         let kind = TimeoutKind::Range;
-        let planned = read_planned_at(&self.inner.shards, kind, table.id, replication).await?;
+        let planned = planned_at(&self.inner.shards, kind, table.id, replication).await?;
         let limits = PageLimits { planned, ..limits };
         let scanned = self.inner.reads.scan(replication, level, table, command, limits, sink).await;
         judge_read(&self.inner.shards, (kind, planned), replication.nodes(), scanned).await
@@ -164,68 +159,20 @@ impl Coordinator {
         self.inner.rounds.attempt(table, token, key, now_in_seconds).await
     }
 
+    /// Begins an attempt whose electorate has other nodes, by a plan at a serial level. `new_ballot` makes one later than another.
+    pub async fn agreement<'p>(
+        &self,
+        plan: ReplicaPlan<'p>,
+        partition: (&'p Table, Token, &'p [u8]),
+        purpose: Purpose,
+        new_ballot: &'p dyn Fn(Option<Ballot>) -> Ballot,
+    ) -> Result<Agreement<'p>, AgreementError> {
+        self.inner.agreements.begin(plan, partition, purpose, new_ballot).await
+    }
+
     /// The sequence that the reply to a read of this shard's data must wait for, if it is to give only what stays.
     #[inline]
     pub fn seen(&self) -> LogSequence {
         self.inner.rounds.seen()
-    }
-}
-
-/// The epoch that a read's plan by a replication rests on, once this node has applied it.
-async fn read_planned_at(
-    shards: &Shards,
-    kind: TimeoutKind,
-    table: TableId,
-    replication: &Replication,
-) -> Result<Epoch, Failure> {
-    let fence = &shards.fence;
-    let planned = match fence.judge(table, fence.moment(), replication.placed(), false) {
-        Plan::Stands(epoch) => epoch,
-        Plan::Outdated(_) | Plan::Truncated | Plan::Gone => return Err(Failure::Outdated),
-    };
-    if fence.has_applied(planned) {
-        return Ok(planned);
-    }
-    let time = CATCH_UP_TIME.min(shards.timeouts.get(kind));
-    match shards.runtime.timeout(time, fence.catch_up(None, planned)).await {
-        Ok(true) => Ok(planned),
-        Ok(false) | Err(Elapsed) => Err(Failure::Timeout { received: 0 }),
-    }
-}
-
-/// The end of a read whose plan rests on an epoch. Where a replica was Stale, or the ring has changed meanwhile, no answer to it counts.
-async fn judge_read(
-    shards: &Shards,
-    (kind, planned): (TimeoutKind, Epoch),
-    nodes: &Rc<Nodes>,
-    read: Result<ReadDone, Failure>,
-) -> Result<ReadDone, Failure> {
-    let fence = &shards.fence;
-    let (node, epoch) = match &read {
-        Ok(_) if fence.is_placed_otherwise(planned) => {
-            count(&shards.counts.planned_again);
-            return Err(Failure::Outdated);
-        }
-        Err(Failure::Refused(ReplicaError::Stale { epoch, shard })) => (nodes.host_at(*shard), *epoch),
-        Err(Failure::Failed { refusals, .. }) => {
-            let stale = refusals.iter().find_map(|refusal| match refusal.error {
-                ReplicaError::Stale { epoch, shard } => Some((nodes.host_at(shard), epoch)),
-                _ => None,
-            });
-            match stale {
-                Some(stale) => stale,
-                None => return read,
-            }
-        }
-        _ => return read,
-    };
-    let time = CATCH_UP_TIME.min(shards.timeouts.get(kind));
-    let caught_up = shards.runtime.timeout(time, fence.catch_up_after(node, epoch)).await;
-    match caught_up {
-        Ok(true) => {
-            count(&shards.counts.planned_again);
-            Err(Failure::Outdated)
-        }
-        Ok(false) | Err(Elapsed) => Err(Failure::Timeout { received: 0 }),
     }
 }

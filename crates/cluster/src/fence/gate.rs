@@ -7,6 +7,7 @@ use topology::Epoch;
 
 use super::Fence;
 use crate::counts::count;
+use crate::paxos::table_of;
 
 /// A request does not pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,7 +64,7 @@ impl Gate<'_> {
     #[inline]
     pub(crate) fn check_mutations(&self, mutations: &[impl AsRef<[u8]>]) -> Result<(), NotPassed> {
         // What cannot be decoded is refused by who applies it.
-        let table = |bytes: &[u8]| MutationRef::decode(bytes).map(|mutation| mutation.table()).ok();
+        let table = |bytes: &[u8]| MutationRef::decode(bytes).map(|mutation| table_of(&mutation)).ok();
         self.check(mutations.iter().filter_map(|mutation| table(mutation.as_ref())))
     }
 
@@ -71,6 +72,12 @@ impl Gate<'_> {
     #[inline]
     pub(crate) fn check_read(&self, command: &ReadCommand<'_>) -> Result<(), NotPassed> {
         self.check(std::iter::once(command.table))
+    }
+
+    /// Checks one table.
+    #[inline]
+    pub(crate) fn check_table(&self, table: TableId) -> Result<(), NotPassed> {
+        self.check(std::iter::once(table))
     }
 
     #[inline]

@@ -12,6 +12,12 @@ const UNIX_STEPS: u64 = 0x01b2_1dd2_1381_4000;
 pub struct Ballot(pub [u8; 16]);
 
 impl Ballot {
+    /// True if it is a version 1 UUID whose time leaves room for later ones: half of the time that a UUID can name, to the year 3409. A later ballot would end all attempts
+    /// at its partition.
+    pub(crate) fn is_plausible(&self) -> bool {
+        self.0[6] >> 4 == 1 && timeuuid::steps(&self.0) < 1 << 59
+    }
+
     /// The timestamp of what the attempt writes, microseconds since 1970.
     pub fn micros(&self) -> i64 {
         i64::try_from(timeuuid::steps(&self.0)).unwrap_or(0).saturating_sub(UNIX_STEPS as i64).div_euclid(10)
@@ -45,5 +51,14 @@ mod tests {
         assert!(early < late && early.0[..4] > late.0[..4]);
         assert!(at_steps(5, 1) < at_steps(5, 2));
         assert_eq!(at_steps(UNIX_STEPS + 123_450, 1).micros(), 12_345);
+    }
+
+    #[test]
+    fn a_ballot_has_a_time_after_which_there_are_others() {
+        assert!(at_steps(0, 1).is_plausible() && at_steps((1 << 59) - 1, 1).is_plausible());
+        assert!(!at_steps(1 << 59, 1).is_plausible() && !at_steps((1 << 60) - 1, 1).is_plausible());
+        let mut random = at_steps(5, 1);
+        random.0[6] = 0x40;
+        assert!(!random.is_plausible(), "a UUID of version 4");
     }
 }

@@ -1,15 +1,17 @@
 //! The table that keeps the states: one row for each partition that was written to conditionally, beside the data on the shard that
-//! owns the partition. (Source of its columns: Cassandra's `system.paxos`.)
+//! owns the partition. Each register is one cell with its ballot's time. (Source of its columns: Cassandra's `system.paxos`.)
 
 use cql_types::CqlType;
-use mutation::{ClusteringRef, Expiry, LiveRow, MutationEncoder};
-use schema::{Column, ColumnId, ColumnKind, KeyspaceDef, Schema, SchemaChange, Table, TableId, TableOptions};
-use stdx::Reader;
-use storage::{Flow, RowSink};
+use mutation::{ClusteringRef, Expiry, Item, LiveRow, MutationEncoder, MutationRef};
+use schema::{
+    Column, ColumnId, ColumnKind, DroppedColumn, KeyspaceDef, Schema, SchemaChange, Table, TableId, TableOptions,
+};
+use stdx::{ReadError, Reader};
+use storage::{Flow, ReplayPosition, RowSink};
 use topology::{ReplicationStrategy, Token};
 
 use super::ballot::Ballot;
-use super::state::{Proposal, State};
+use super::state::{Commit, Proposal, State};
 
 /// The table's id, which Cassandra gives it too: a UUID of its name.
 pub const STATE_TABLE: TableId =
@@ -20,9 +22,17 @@ const KEYSPACE: &str = "system";
 const KEY: ColumnId = ColumnId(0);
 const CF_ID: ColumnId = ColumnId(1);
 const PROMISED: ColumnId = ColumnId(2);
-const ACCEPTED: ColumnId = ColumnId(3);
-const PROPOSAL: ColumnId = ColumnId(4);
+const ACCEPTED: ColumnId = ColumnId(4);
 const COMMITTED: ColumnId = ColumnId(5);
+const READ_PROMISED: ColumnId = ColumnId(6);
+const COMMITTED_AGAIN: ColumnId = ColumnId(7);
+
+/// The fewest bytes of a mutation: version, flags, table and token, and the length of its key.
+pub(crate) const MUTATION_BYTES_MIN: usize = 27;
+/// Bytes of a ballot.
+const BALLOT_BYTES: usize = 16;
+/// Bytes of a position of the log.
+const POSITION_BYTES: usize = 18;
 
 /// The shortest time for which a state is kept, seconds.
 const KEPT_SECONDS_MIN: u32 = 3 * 60 * 60;
@@ -45,17 +55,22 @@ fn state_table() -> Table {
         Column::new(ColumnKind::PartitionKey, KEY, "row_key", CqlType::Blob),
         Column::new(ColumnKind::Clustering, CF_ID, "cf_id", CqlType::Uuid),
         Column::new(ColumnKind::Regular, PROMISED, "in_progress_ballot", CqlType::Timeuuid),
-        Column::new(ColumnKind::Regular, ACCEPTED, "proposal_ballot", CqlType::Timeuuid),
-        Column::new(ColumnKind::Regular, PROPOSAL, "proposal", CqlType::Blob),
+        Column::new(ColumnKind::Regular, ACCEPTED, "proposal", CqlType::Blob),
         Column::new(ColumnKind::Regular, COMMITTED, "most_recent_commit_at", CqlType::Timeuuid),
+        Column::new(ColumnKind::Regular, READ_PROMISED, "in_progress_read_ballot", CqlType::Timeuuid),
+        Column::new(ColumnKind::Regular, COMMITTED_AGAIN, "most_recent_commit", CqlType::Blob),
     ];
-    // States expire, so there is nothing for a tombstone to hide for longer than they live.
+    // Nothing is deleted: there is nothing for a tombstone to hide for longer than what expires lives.
     let options = TableOptions {
         comment: "in-progress paxos proposals".to_owned(),
         gc_grace_seconds: 0,
         ..TableOptions::default()
     };
-    Table::new(STATE_TABLE, KEYSPACE, "paxos", columns, options)
+    let mut table = Table::new(STATE_TABLE, KEYSPACE, "paxos", columns, options);
+    // Files of the first versions name it.
+    let column = Column::new(ColumnKind::Regular, ColumnId(3), "proposal_ballot", CqlType::Timeuuid);
+    table.dropped.insert(column.name.clone(), DroppedColumn { column, dropped_at_micros: i64::MAX });
+    table
 }
 
 /// The clustering of the state of a partition of `table`, in byte-comparable form.
@@ -65,49 +80,138 @@ pub(crate) fn clustering_of(table: TableId) -> Vec<u8> {
     clustering
 }
 
-/// Appends the mutation that writes a state after a change of it at `ballot`.
-pub(crate) fn encode_state(
-    state: &State,
-    ballot: Ballot,
+/// A register as it is written.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Register<'r> {
+    /// The last promise to a write.
+    Promised(Ballot),
+    /// The last promise to a read.
+    ReadPromised(Ballot),
+    /// The last accepted proposal, and the position of this shard's log when it was accepted.
+    Accepted(&'r Proposal, ReplayPosition),
+    /// The last commit.
+    Committed(Commit),
+}
+
+/// For how long registers are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kept {
+    /// Until so long after this second: no other replica knows of them.
+    Expiring(u32),
+    /// For ever: another replica may remember what this one would have forgotten.
+    Always,
+}
+
+/// Appends the mutation that writes registers of a partition.
+#[inline]
+pub(crate) fn encode_registers(
+    registers: &[Register<'_>],
     table: &Table,
     (token, key): (Token, &[u8]),
-    now_in_seconds: u32,
+    kept: Kept,
     out: &mut Vec<u8>,
 ) {
-    let ttl = table.options.gc_grace_seconds.max(KEPT_SECONDS_MIN);
-    let expiry = Some(Expiry { ttl, local_deletion_time: now_in_seconds.saturating_add(ttl) });
-    let timestamp = ballot.micros();
+    let expiry = match kept {
+        Kept::Expiring(now_in_seconds) => {
+            let ttl = table.options.gc_grace_seconds.max(KEPT_SECONDS_MIN);
+            Some(Expiry { ttl, local_deletion_time: now_in_seconds.saturating_add(ttl) })
+        }
+        Kept::Always => None,
+    };
     let mut mutation = MutationEncoder::begin(out, STATE_TABLE, token, key);
     let mut row = mutation.row([&table.id.0[..]]);
-    if let Some(promised) = &state.promised {
-        row.cell(PROMISED, timestamp, expiry, &promised.0);
-    }
-    // One that was accepted before and is committed now is told to be by the ballot of the commit.
-    if let Some(Proposal { ballot, mutations }) = &state.accepted {
-        let mut bytes = Vec::with_capacity(mutations.iter().map(|mutation| mutation.len() + 4).sum());
-        for mutation in mutations {
-            let length = u32::try_from(mutation.len()).expect("a mutation is no longer than a record of the log");
-            bytes.extend_from_slice(&length.to_be_bytes());
-            bytes.extend_from_slice(mutation);
+    for register in registers {
+        match register {
+            Register::Promised(ballot) => _ = row.cell(PROMISED, ballot.micros(), expiry, &ballot.0),
+            Register::ReadPromised(ballot) => _ = row.cell(READ_PROMISED, ballot.micros(), expiry, &ballot.0),
+            Register::Accepted(proposal, position) => {
+                let mut bytes = Vec::new();
+                encode_proposal(proposal, &mut bytes);
+                let ReplayPosition { boot, sequence, shard } = position;
+                bytes.extend_from_slice(&boot.to_be_bytes());
+                bytes.extend_from_slice(&sequence.to_be_bytes());
+                bytes.extend_from_slice(&shard.to_be_bytes());
+                row.cell(ACCEPTED, proposal.ballot.micros(), expiry, &bytes);
+            }
+            Register::Committed(Commit { ballot, original }) if ballot == original => {
+                row.cell(COMMITTED, ballot.micros(), expiry, &ballot.0);
+            }
+            Register::Committed(Commit { ballot, original }) => {
+                row.cell(COMMITTED_AGAIN, ballot.micros(), expiry, &[ballot.0, original.0].concat());
+            }
         }
-        row.cell(ACCEPTED, timestamp, expiry, &ballot.0);
-        row.cell(PROPOSAL, timestamp, expiry, &bytes);
-    }
-    if let Some(committed) = &state.committed {
-        row.cell(COMMITTED, timestamp, expiry, &committed.0);
     }
     mutation.finish();
+}
+
+/// Appends a proposal, whose ballot comes first: of two of the same microsecond the later ballot's is the greater value.
+pub(crate) fn encode_proposal(proposal: &Proposal, out: &mut Vec<u8>) {
+    let Proposal { ballot, original, mutations } = proposal;
+    let bytes = mutations.iter().map(|mutation| mutation.len() + 4).sum::<usize>();
+    out.reserve(2 * BALLOT_BYTES + bytes + POSITION_BYTES);
+    out.extend_from_slice(&ballot.0);
+    out.extend_from_slice(&original.0);
+    for mutation in mutations {
+        let length = u32::try_from(mutation.len()).expect("a mutation is no longer than a record of the log");
+        out.extend_from_slice(&length.to_be_bytes());
+        out.extend_from_slice(mutation);
+    }
+}
+
+/// The proposal in these bytes, all of which are its.
+pub(crate) fn decode_proposal(bytes: &[u8]) -> Result<Proposal, ReadError> {
+    let mut reader = Reader::new(bytes);
+    let (ballot, original) = (Ballot(reader.array()?), Ballot(reader.array()?));
+    let mut mutations = Vec::new();
+    while reader.remaining() > 0 {
+        let (left, length) = (reader.remaining(), reader.u32()? as usize);
+        // A vector of mutations takes 24 bytes for each: a frame of shorter ones would grow by being read.
+        if length < MUTATION_BYTES_MIN {
+            return Err(ReadError::Truncated { wanted: MUTATION_BYTES_MIN, left });
+        }
+        mutations.push(reader.bytes(length)?.to_vec());
+    }
+    Ok(Proposal { ballot, original, mutations })
+}
+
+/// A proposal in its register, and the position of the log when it was accepted.
+fn decode_accepted(bytes: &[u8]) -> Result<(Proposal, ReplayPosition), ReadError> {
+    let wanted = 2 * BALLOT_BYTES + POSITION_BYTES;
+    let Some((proposal, position)) = bytes.split_last_chunk::<POSITION_BYTES>() else {
+        return Err(ReadError::Truncated { wanted, left: bytes.len() });
+    };
+    let mut reader = Reader::new(position);
+    let (boot, sequence) = (u64::from_be_bytes(reader.array()?), u64::from_be_bytes(reader.array()?));
+    Ok((decode_proposal(proposal)?, ReplayPosition { boot, sequence, shard: reader.u16()? }))
+}
+
+/// The table that a mutation is about: of a register's it is that of the partition.
+#[inline]
+pub(crate) fn table_of(mutation: &MutationRef<'_>) -> TableId {
+    if mutation.table() != STATE_TABLE {
+        return mutation.table();
+    }
+    let of_row = |item: Item<'_>| match item {
+        Item::Row(clustering, _) => clustering.components().next().and_then(|id| id.try_into().ok()).map(TableId),
+        _ => None,
+    };
+    mutation.items().next().and_then(of_row).unwrap_or(STATE_TABLE)
 }
 
 /// Takes a state from the row that a read gives.
 #[derive(Debug, Default)]
 pub(crate) struct StateReader {
     state: State,
+    accepted_at: Option<ReplayPosition>,
 }
 
 impl StateReader {
-    /// What was read; without a row nothing is remembered.
-    pub(crate) fn finish(self) -> State {
+    /// The state that was read; without a row it is empty. `is_truncated`: the table was truncated after that position, and what was accepted before is void.
+    pub(crate) fn finish(mut self, is_truncated: impl Fn(ReplayPosition) -> bool) -> State {
+        if let Some(accepted) = self.state.accepted.as_mut().filter(|_| self.accepted_at.is_some_and(is_truncated)) {
+            stdx::sometimes!("a proposal is void");
+            accepted.mutations.clear();
+        }
         self.state
     }
 }
@@ -119,39 +223,34 @@ impl RowSink for StateReader {
 
     fn row(&mut self, _clustering: ClusteringRef<'_>, row: LiveRow<'_>) -> Flow {
         let ballot = |value: &[u8]| value.try_into().ok().map(Ballot);
-        let (mut accepted, mut mutations) = (None, Vec::new());
         for cell in row.cells() {
             match cell.column {
                 PROMISED => self.state.promised = ballot(cell.value),
-                ACCEPTED => accepted = ballot(cell.value),
-                PROPOSAL => mutations = split(cell.value),
-                COMMITTED => self.state.committed = ballot(cell.value),
+                READ_PROMISED => self.state.read_promised = ballot(cell.value),
+                ACCEPTED => {
+                    let accepted = decode_accepted(cell.value).ok();
+                    (self.state.accepted, self.accepted_at) = accepted.unzip();
+                }
+                COMMITTED => ballot(cell.value).into_iter().for_each(|ballot| {
+                    self.state.commit(Commit { ballot, original: ballot });
+                }),
+                COMMITTED_AGAIN => commit_of(cell.value).into_iter().for_each(|commit| self.state.commit(commit)),
                 _ => {}
             }
-        }
-        self.state.accepted = accepted.map(|ballot| Proposal { ballot, mutations });
-        if self.state.unfinished().is_none() {
-            self.state.accepted = None;
         }
         Flow::Stop
     }
 }
 
-/// The mutations of a proposal. Bytes that are none give fewer.
-fn split(bytes: &[u8]) -> Vec<Vec<u8>> {
-    let mut reader = Reader::new(bytes);
-    let mut mutations = Vec::new();
-    while let Ok(length) = reader.u32() {
-        let Ok(mutation) = reader.bytes(length as usize) else { break };
-        mutations.push(mutation.to_vec());
-    }
-    mutations
+/// The commit of a proposal that was proposed again: its ballot, then the original's.
+fn commit_of(value: &[u8]) -> Option<Commit> {
+    let (ballot, original) = value.split_at_checked(BALLOT_BYTES)?;
+    Some(Commit { ballot: Ballot(ballot.try_into().ok()?), original: Ballot(original.try_into().ok()?) })
 }
 
 #[cfg(test)]
 mod tests {
     use cql_types::timeuuid;
-    use mutation::{Item, MutationRef};
 
     use super::*;
 
@@ -159,10 +258,18 @@ mod tests {
         Ballot(timeuuid::build(0x01b2_1dd2_1381_4000 + at * 10, 0, [1; 6]))
     }
 
-    fn read_back(state: &State, at: Ballot) -> State {
+    const POSITION: ReplayPosition = ReplayPosition { boot: 3, sequence: 1 << 40, shard: 2 };
+
+    fn read_back(state: &State) -> State {
         let table = Table::new(TableId([7; 16]), "ks", "t", state_table().columns().to_vec(), TableOptions::default());
+        let promised = state.promised.map(Register::Promised);
+        let read_promised = state.read_promised.map(Register::ReadPromised);
+        let accepted = state.accepted.as_ref().map(|proposal| Register::Accepted(proposal, POSITION));
+        let committed = state.committed.map(Register::Committed);
+        let registers: Vec<Register<'_>> =
+            [promised, read_promised, accepted, committed].into_iter().flatten().collect();
         let mut bytes = Vec::new();
-        encode_state(state, at, &table, (Token(5), b"key"), 1_000, &mut bytes);
+        encode_registers(&registers, &table, (Token(5), b"key"), Kept::Expiring(1_000), &mut bytes);
         let mutation = MutationRef::decode(&bytes).unwrap();
         assert_eq!((mutation.table(), mutation.token(), mutation.key()), (STATE_TABLE, Token(5), &b"key"[..]));
         let mut reader = StateReader::default();
@@ -171,18 +278,36 @@ mod tests {
             assert_eq!(clustering.components().next(), Some(&[7; 16][..]));
             let _ = reader.row(clustering, LiveRow::new(row, None, 1_000));
         }
-        reader.finish()
+        reader.finish(|position| position != POSITION)
     }
 
     #[test]
     fn a_state_is_read_back_as_it_was_written() {
-        let mut state = State::default();
-        state.promise(ballot(1)).unwrap();
-        assert_eq!(read_back(&state, ballot(1)), state);
-        state.accept(Proposal { ballot: ballot(1), mutations: vec![vec![1, 2, 3], Vec::new(), vec![9]] }).unwrap();
-        assert_eq!(read_back(&state, ballot(1)), state);
-        state.commit(ballot(1));
-        assert_eq!(read_back(&state, ballot(1)), state);
+        let mutations = vec![vec![1; 27], vec![2; 300]];
+        let proposal = Proposal { ballot: ballot(7), original: ballot(3), mutations };
+        let commits = [proposal.commit(), Commit { ballot: ballot(4), original: ballot(4) }];
+        let empty = Proposal { mutations: Vec::new(), ..proposal.clone() };
+        for accepted in [None, Some(proposal), Some(empty)] {
+            for committed in [None, Some(commits[0]), Some(commits[1])] {
+                for (promised, read_promised) in
+                    [(None, None), (Some(ballot(1)), None), (Some(ballot(1)), Some(ballot(2)))]
+                {
+                    let state = State { promised, read_promised, accepted: accepted.clone(), committed };
+                    assert_eq!(read_back(&state), state);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn bytes_that_are_no_proposal_are_refused() {
+        let mut bytes = Vec::new();
+        let mutations = vec![vec![1; 40]];
+        encode_proposal(&Proposal { ballot: ballot(1), original: ballot(1), mutations }, &mut bytes);
+        let head = 2 * BALLOT_BYTES;
+        for length in (0..bytes.len()).filter(|length| *length != head) {
+            assert!(decode_proposal(&bytes[..length]).is_err(), "{length} of {} bytes", bytes.len());
+        }
     }
 
     #[test]

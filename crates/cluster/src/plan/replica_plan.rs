@@ -27,18 +27,6 @@ fn in_datacenter(name: Option<&str>) -> String {
     name.map_or_else(String::new, |name| format!(" in DC {name}"))
 }
 
-impl Unavailable {
-    /// The same of the rounds of a conditional statement or a SERIAL read, which Cassandra tells by the level of the quorum that they ask.
-    pub fn of_serial_phase(self) -> Self {
-        let level = match self.level {
-            ConsistencyLevel::Serial => ConsistencyLevel::Quorum,
-            ConsistencyLevel::LocalSerial => ConsistencyLevel::LocalQuorum,
-            other => other,
-        };
-        Unavailable { level, ..self }
-    }
-}
-
 /// The place that a plan is served at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PlanPlace {
@@ -109,9 +97,27 @@ pub(crate) fn plan(
     let required = match level {
         // A hint is enough. Nothing is read at this level.
         ConsistencyLevel::Any => needs.total(),
+        ConsistencyLevel::Serial | ConsistencyLevel::LocalSerial => {
+            check(replicas, nodes, needs, level).map_err(|refused| of_serial(replicas, nodes, needs, refused))?
+        }
         _ => check(replicas, nodes, needs, level)?,
     };
     Ok(ReplicaPlan { nodes, replication, replicas, needs, required, shard: ShardId(sharder.shard_of(token)) })
+}
+
+/// The same refusal of rounds. Cassandra asks for a majority of the replicas that there are, then for a read at the quorum that the replication factor asks for: where
+/// nodes are fewer than replicas it is the second that fails. (Source: `ReplicaPlans.forPaxos`, `StorageProxy.legacyReadWithPaxos`.)
+#[cold]
+fn of_serial(replicas: &[NodeIndex], nodes: &Nodes, needs: &Required, refused: Unavailable) -> Unavailable {
+    let (ring, is_local) = (nodes.ring(), matches!(needs, Required::Local(_)));
+    let counts = |node: &&NodeIndex| !is_local || ring.node(**node).datacenter == ring.local_node().datacenter;
+    let majority = replicas.iter().filter(counts).count() / 2 + 1;
+    let majority = u32::try_from(majority).unwrap_or(u32::MAX);
+    match refused.alive < majority {
+        true => Unavailable { required: majority, ..refused },
+        false if is_local => Unavailable { level: ConsistencyLevel::LocalQuorum, ..refused },
+        false => Unavailable { level: ConsistencyLevel::Quorum, ..refused },
+    }
 }
 
 /// Checks every range of the ring, for a scan over all of them.

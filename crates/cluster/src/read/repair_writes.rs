@@ -127,7 +127,7 @@ impl Reads {
         let terms = (terms, shards.timeouts.get(TimeoutKind::Write));
         self.shards.runtime.spawn(Group::Query, async move {
             for mutation in &mutations {
-                match place.write(&shards, &nodes, &[mutation], terms).await {
+                match place.write(&shards, &nodes, &[mutation], terms, false).await {
                     (_, Answer::Written) => {}
                     (_, Answer::Refused(error)) => return Err(error),
                     (_, Answer::Silent) => return Err(ReplicaError::Gone { shard: nodes.shard_of(node) }),

@@ -162,7 +162,7 @@ impl Reads {
     }
 
     /// Merges what each reader sends to the end of the read.
-    async fn merge_lanes(
+    pub(super) async fn merge_lanes(
         &self,
         round: &Round<'_, '_>,
         pages: Vec<(NodeIndex, Pages)>,

@@ -7,18 +7,18 @@ use std::task::Poll;
 type Boxed<'r, T> = Pin<Box<dyn Future<Output = T> + 'r>>;
 
 /// Futures under way, each with a key.
-pub(super) struct Running<'r, K, T> {
+pub(crate) struct Running<'r, K, T> {
     futures: Vec<(K, Boxed<'r, T>)>,
 }
 
 impl<'r, K, T> Running<'r, K, T> {
     /// None.
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Running { futures: Vec::new() }
     }
 
     /// Adds one, which begins with the next wait.
-    pub(super) fn push(&mut self, key: K, future: impl Future<Output = T> + 'r) {
+    pub(crate) fn push(&mut self, key: K, future: impl Future<Output = T> + 'r) {
         self.futures.push((key, Box::pin(future)));
     }
 
@@ -28,7 +28,7 @@ impl<'r, K, T> Running<'r, K, T> {
     }
 
     /// Waits for the next that ends; `None`: there is none.
-    pub(super) async fn next(&mut self) -> Option<(K, T)> {
+    pub(crate) async fn next(&mut self) -> Option<(K, T)> {
         poll_fn(|context| {
             if self.futures.is_empty() {
                 return Poll::Ready(None);

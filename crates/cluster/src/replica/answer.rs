@@ -13,6 +13,7 @@ use topology::{Epoch, Token, token_of};
 use super::digest::{DigestRule, digest_of};
 use super::error::ReplicaError;
 use super::message::{PageLimits, WriteTerms};
+use super::paxos_message::{Prepare, Prepared};
 use super::peer_message::{PeerAnswer, PeerRead, PeerRequest, PeerShard};
 use super::shards::{ByShard, Shards, add};
 use crate::batches::BatchName;
@@ -40,9 +41,21 @@ where
         return PeerAnswer::Failed(error);
     }
     let answered = match request {
-        PeerRequest::Write { mutations } => write(&shards, mutations, planned).await.map(|()| PeerAnswer::Written),
+        PeerRequest::Write { mutations } => {
+            let terms = WriteTerms { durable: false, planned };
+            write(&shards, mutations, terms).await.map(|()| PeerAnswer::Written)
+        }
         PeerRequest::Count { deltas } => {
             count(&shards, deltas, planned).await.map(|states| PeerAnswer::Counted { states })
+        }
+        PeerRequest::Commit { mutations } => {
+            let terms = WriteTerms { durable: true, planned };
+            write(&shards, mutations, terms).await.map(|()| PeerAnswer::Written)
+        }
+        PeerRequest::Prepare(asked) => prepare(&shards, asked, planned).await.map(PeerAnswer::Prepared),
+        PeerRequest::Accept(asked) => {
+            let shard = ShardId(shards.sharder.shard_of(token_of(&asked.key)));
+            shards.accept(shard, asked, planned).await.map(PeerAnswer::Accepted)
         }
         PeerRequest::Read(asked) => read(&shards, asked, planned).await.map(PeerAnswer::Page),
         PeerRequest::Digest { read, gc_before } => digest(&shards, read, gc_before, planned).await,
@@ -73,11 +86,11 @@ async fn reach(shards: &Shards, caller: Caller) -> Result<(), ReplicaError> {
 }
 
 /// Applies each mutation on its owner. All are waited for; the first refusal is the answer.
-async fn write(shards: &Rc<Shards>, mutations: Vec<Vec<u8>>, planned: Epoch) -> Result<(), ReplicaError> {
+async fn write(shards: &Rc<Shards>, mutations: Vec<Vec<u8>>, terms: WriteTerms) -> Result<(), ReplicaError> {
     let count = mutations.len();
     let parts = by_owner(shards, mutations).await?;
     if !parts.is_empty() {
-        shards.write_all(parts, WriteTerms { durable: false, planned }).await?;
+        shards.write_all(parts, terms).await?;
     }
     shards
         .runtime
@@ -137,6 +150,22 @@ async fn digest(shards: &Shards, asked: PeerRead, gc_before: u32, planned: Epoch
     digest.map(PeerAnswer::Digest).map_err(|error| malformed(shards, error.to_string()))
 }
 
+/// The owner of the partition that a command reads.
+fn owner_of(shards: &Shards, command: &[u8]) -> Result<ShardId, ReplicaError> {
+    let command = ReadCommandBuf::decode(command).map_err(|error| malformed(shards, error.to_string()))?;
+    match command.command().keys {
+        mutation::KeyRange::Partition { token, .. } => Ok(ShardId(shards.sharder.shard_of(token))),
+        mutation::KeyRange::Tokens { .. } => Err(malformed(shards, "a range of tokens has no one owner".to_owned())),
+    }
+}
+
+/// Promises, and reads a page, on the owner.
+async fn prepare(shards: &Shards, mut asked: Prepare, planned: Epoch) -> Result<Prepared, ReplicaError> {
+    asked.bytes = asked.bytes.min(PAGE_BYTES_MAX);
+    let shard = owner_of(shards, &asked.command)?;
+    shards.prepare(shard, asked, planned).await
+}
+
 async fn read(shards: &Shards, read: PeerRead, planned: Epoch) -> Result<Page, ReplicaError> {
     let count = shards.sharder.shards;
     let shard = match read.of {
@@ -145,16 +174,7 @@ async fn read(shards: &Shards, read: PeerRead, planned: Epoch) -> Result<Page, R
             let problem = format!("shard {shard} of {believed} was asked for, and there are {count}");
             return Err(malformed(shards, problem));
         }
-        PeerShard::Owner => {
-            let command =
-                ReadCommandBuf::decode(&read.command).map_err(|error| malformed(shards, error.to_string()))?;
-            match command.command().keys {
-                mutation::KeyRange::Partition { token, .. } => ShardId(shards.sharder.shard_of(token)),
-                mutation::KeyRange::Tokens { .. } => {
-                    return Err(malformed(shards, "a range of tokens has no one owner".to_owned()));
-                }
-            }
-        }
+        PeerShard::Owner => owner_of(shards, &read.command)?,
     };
     let bytes = read.bytes.min(PAGE_BYTES_MAX);
     let limits = PageLimits { rows: read.rows, rows_per_partition: u32::MAX, bytes, counts_statics: true, planned };

@@ -1,14 +1,17 @@
 //! The bodies of this crate's requests, answers and refusals. `docs/rfcs/0001-messages-between-nodes.md` draws them.
 
-use mutation::{DecodeError, PositionRef};
+use mutation::{DecodeError, Position, PositionRef};
+use schema::TableId;
 use stdx::{ReadError, Reader, varint};
 use storage::SyncError;
 use storage::reader::Page;
 use topology::{Epoch, HostId};
 
 use super::error::{ReplicaError, ReplicaShard};
+use super::paxos_message::{Accept, Accepted, Prepare, Prepared, Promised};
 use super::peer_message::{PeerAnswer, PeerRead, PeerRequest, PeerShard};
 use crate::batches::{BatchName, Fate, NAMES_MAX};
+use crate::paxos::{Ballot, Commit, MUTATION_BYTES_MIN, Promise, Proposal, Purpose, decode_proposal, encode_proposal};
 
 /// What a frame's body is.
 pub(super) mod kind {
@@ -19,26 +22,35 @@ pub(super) mod kind {
     pub const BATCH_COPY: u8 = 11;
     pub const BATCH_DONE: u8 = 12;
     pub const BATCH_ASK: u8 = 13;
+    pub const PREPARE: u8 = 20;
+    pub const ACCEPT: u8 = 21;
+    pub const COMMIT: u8 = 22;
     pub const WRITTEN: u8 = 129;
     pub const PAGE: u8 = 130;
     pub const FAILED: u8 = 131;
     pub const COUNTED: u8 = 133;
     pub const DIGESTED: u8 = 138;
     pub const FATES: u8 = 139;
+    pub const PREPARED: u8 = 140;
+    pub const ACCEPTED: u8 = 141;
+}
+
+/// The verdict of an acceptor.
+mod verdict {
+    pub const OUTRUN: u8 = 0;
+    pub const MADE: u8 = 1;
+    pub const READABLE: u8 = 2;
 }
 
 /// A read's shard that means the owner of the token.
 const OWNER: u16 = u16::MAX;
-/// The fewest bytes of a mutation: version, flags, table and token, and the length of its key. A vector of mutations takes 24 bytes for each, so a
-/// frame of shorter ones would grow by being read.
-const MUTATION_BYTES_MIN: usize = 27;
 /// The most mutations of a frame.
 pub(crate) const MUTATIONS_MAX: usize = 65_536;
 /// The longest sentence that a refusal carries.
 const WORDS_MAX: usize = 512;
 
 /// This crate's verbs, each with the name that stands in the line of a poll that stalls.
-pub(super) const VERBS: [(u8, &str); 7] = [
+pub(super) const VERBS: [(u8, &str); 10] = [
     (kind::WRITE, "a write for a node"),
     (kind::READ, "a page for a node"),
     (kind::COUNT, "counters for a node"),
@@ -46,6 +58,9 @@ pub(super) const VERBS: [(u8, &str); 7] = [
     (kind::BATCH_COPY, "a copy of a batch for a node"),
     (kind::BATCH_DONE, "batches of a node that are done"),
     (kind::BATCH_ASK, "batches that a node asks about"),
+    (kind::PREPARE, "a promise for a node"),
+    (kind::ACCEPT, "a proposal for a node"),
+    (kind::COMMIT, "a commit for a node"),
 ];
 
 /// The verb that asks for it.
@@ -58,6 +73,9 @@ pub(super) fn verb(request: &PeerRequest) -> u8 {
         PeerRequest::BatchCopy { .. } => kind::BATCH_COPY,
         PeerRequest::BatchDone { .. } => kind::BATCH_DONE,
         PeerRequest::BatchAsk { .. } => kind::BATCH_ASK,
+        PeerRequest::Prepare(_) => kind::PREPARE,
+        PeerRequest::Accept(_) => kind::ACCEPT,
+        PeerRequest::Commit { .. } => kind::COMMIT,
     }
 }
 
@@ -70,6 +88,8 @@ pub(super) fn answer_kind(answer: &PeerAnswer) -> u8 {
         PeerAnswer::Counted { .. } => kind::COUNTED,
         PeerAnswer::Digest(_) => kind::DIGESTED,
         PeerAnswer::Fates(_) => kind::FATES,
+        PeerAnswer::Prepared(_) => kind::PREPARED,
+        PeerAnswer::Accepted(_) => kind::ACCEPTED,
     }
 }
 
@@ -152,7 +172,15 @@ fn fate_of(byte: u8) -> Result<Fate, DecodeError> {
 /// Appends a request's body; gives its frame's kind.
 pub fn encode_request(request: &PeerRequest, out: &mut Vec<u8>) -> u8 {
     match request {
-        PeerRequest::Write { mutations } | PeerRequest::Count { deltas: mutations } => push_mutations(mutations, out),
+        PeerRequest::Write { mutations }
+        | PeerRequest::Count { deltas: mutations }
+        | PeerRequest::Commit { mutations } => push_mutations(mutations, out),
+        PeerRequest::Prepare(prepare) => push_prepare(prepare, out),
+        PeerRequest::Accept(Accept { table, key, proposal }) => {
+            out.extend_from_slice(&table.0);
+            push_bytes(key, out);
+            encode_proposal(proposal, out);
+        }
         PeerRequest::Read(read) => push_read(read, out),
         PeerRequest::Digest { read, gc_before } => {
             out.extend_from_slice(&gc_before.to_be_bytes());
@@ -191,6 +219,12 @@ pub fn decode_request(kind: u8, body: &[u8]) -> Result<PeerRequest, DecodeError>
     let request = match kind {
         kind::WRITE => PeerRequest::Write { mutations: read_mutations(&mut reader)? },
         kind::COUNT => PeerRequest::Count { deltas: read_mutations(&mut reader)? },
+        kind::COMMIT => PeerRequest::Commit { mutations: read_mutations(&mut reader)? },
+        kind::PREPARE => PeerRequest::Prepare(take_prepare(&mut reader)?),
+        kind::ACCEPT => {
+            let (table, key) = (TableId(reader.array()?), reader.varint_bytes()?.to_vec());
+            PeerRequest::Accept(Accept { table, key, proposal: take_proposal(reader.rest())? })
+        }
         kind::READ => PeerRequest::Read(take_read(&mut reader)?),
         kind::DIGEST => PeerRequest::Digest { gc_before: reader.u32()?, read: take_read(&mut reader)? },
         kind::BATCH_COPY => {
@@ -208,13 +242,10 @@ pub fn decode_request(kind: u8, body: &[u8]) -> Result<PeerRequest, DecodeError>
 /// Appends an answer's body; gives its frame's kind.
 pub fn encode_answer(answer: &PeerAnswer, out: &mut Vec<u8>) -> u8 {
     match answer {
-        PeerAnswer::Page(Page { items, more_after }) => {
-            push_bytes(items, out);
-            out.push(u8::from(more_after.is_some()));
-            if let Some(position) = more_after {
-                position.as_ref().encode(out);
-            }
-        }
+        PeerAnswer::Page(page) => push_page(page, out),
+        PeerAnswer::Prepared(prepared) => push_prepared(prepared, out),
+        PeerAnswer::Accepted(Accepted::Done) => out.push(verdict::MADE),
+        PeerAnswer::Accepted(Accepted::Outrun(latest)) => push_outrun(*latest, out),
         PeerAnswer::Counted { states } => push_mutations(states, out),
         PeerAnswer::Fates(fates) => out.extend(fates.iter().map(|fate| *fate as u8)),
         PeerAnswer::Failed(error) => encode_error(error, out),
@@ -232,6 +263,12 @@ pub fn decode_answer(kind: u8, body: Vec<u8>) -> Result<PeerAnswer, DecodeError>
         kind::PAGE => return Ok(PeerAnswer::Page(decode_page(body)?)),
         kind::FAILED => PeerAnswer::Failed(decode_error(&mut reader)?),
         kind::COUNTED => PeerAnswer::Counted { states: read_mutations(&mut reader)? },
+        kind::PREPARED => PeerAnswer::Prepared(take_prepared(&mut reader)?),
+        kind::ACCEPTED => PeerAnswer::Accepted(match reader.u8()? {
+            verdict::OUTRUN => Accepted::Outrun(take_ballot(&mut reader)?),
+            verdict::MADE => Accepted::Done,
+            value => return Err(DecodeError::Unknown { what: "an acceptor's verdict", value }),
+        }),
         kind::DIGESTED => PeerAnswer::Digest(reader.array()?),
         kind::FATES if body.len() > NAMES_MAX => {
             return Err(DecodeError::TooMany { count: body.len() as u64, max: NAMES_MAX });
@@ -243,15 +280,120 @@ pub fn decode_answer(kind: u8, body: Vec<u8>) -> Result<PeerAnswer, DecodeError>
     Ok(answer)
 }
 
+fn push_page(Page { items, more_after }: &Page, out: &mut Vec<u8>) {
+    push_bytes(items, out);
+    out.push(u8::from(more_after.is_some()));
+    if let Some(position) = more_after {
+        position.as_ref().encode(out);
+    }
+}
+
+fn take_end(reader: &mut Reader<'_>) -> Result<Option<Position>, DecodeError> {
+    match reader.u8()? {
+        0 => Ok(None),
+        1 => Ok(Some(PositionRef::read(reader)?.to_owned())),
+        value => Err(DecodeError::Unknown { what: "a page's end", value }),
+    }
+}
+
+/// A ballot after which there can be others.
+fn checked(ballot: Ballot) -> Result<Ballot, DecodeError> {
+    match ballot.is_plausible() {
+        true => Ok(ballot),
+        false => Err(DecodeError::Unknown { what: "a ballot's version or time", value: ballot.0[6] }),
+    }
+}
+
+fn take_ballot(reader: &mut Reader<'_>) -> Result<Ballot, DecodeError> {
+    checked(Ballot(reader.array()?))
+}
+
+fn take_proposal(bytes: &[u8]) -> Result<Proposal, DecodeError> {
+    let proposal = decode_proposal(bytes)?;
+    checked(proposal.ballot)?;
+    checked(proposal.original)?;
+    Ok(proposal)
+}
+
+fn push_prepare(prepare: &Prepare, out: &mut Vec<u8>) {
+    let Prepare { ballot, purpose, wants_committed, rows, bytes, command } = prepare;
+    out.push(u8::from(*purpose == Purpose::Write) | u8::from(*wants_committed) << 1);
+    out.extend_from_slice(&ballot.0);
+    out.extend_from_slice(&rows.to_be_bytes());
+    out.extend_from_slice(&bytes.to_be_bytes());
+    out.extend_from_slice(command);
+}
+
+fn take_prepare(reader: &mut Reader<'_>) -> Result<Prepare, DecodeError> {
+    let flags = reader.u8()?;
+    if flags > 3 {
+        return Err(DecodeError::Unknown { what: "an attempt's flags", value: flags });
+    }
+    let purpose = if flags & 1 == 0 { Purpose::Read } else { Purpose::Write };
+    let ballot = take_ballot(reader)?;
+    let (rows, bytes) = (reader.u32()?, reader.u32()?);
+    let wants_committed = flags & 2 != 0;
+    Ok(Prepare { ballot, purpose, wants_committed, rows, bytes, command: reader.rest().to_vec() })
+}
+
+fn push_outrun(latest: Ballot, out: &mut Vec<u8>) {
+    out.push(verdict::OUTRUN);
+    out.extend_from_slice(&latest.0);
+}
+
+fn push_prepared(prepared: &Prepared, out: &mut Vec<u8>) {
+    let Promised { promise, earlier, accepted, is_left_out, committed, page } = match prepared {
+        Prepared::Outrun(latest) => return push_outrun(*latest, out),
+        Prepared::Promised(promised) => promised,
+    };
+    out.push(match promise {
+        Promise::Made => verdict::MADE,
+        Promise::Readable => verdict::READABLE,
+    });
+    let flags = [earlier.is_some(), accepted.is_some(), *is_left_out, committed.is_some()];
+    out.push(flags.iter().enumerate().map(|(bit, is_set)| u8::from(*is_set) << bit).sum());
+    if let Some(earlier) = earlier {
+        out.extend_from_slice(&earlier.0);
+    }
+    if let Some(accepted) = accepted {
+        let mut bytes = Vec::new();
+        encode_proposal(accepted, &mut bytes);
+        push_bytes(&bytes, out);
+    }
+    if let Some(Commit { ballot, original }) = committed {
+        out.extend_from_slice(&ballot.0);
+        out.extend_from_slice(&original.0);
+    }
+    push_page(page, out);
+}
+
+fn take_prepared(reader: &mut Reader<'_>) -> Result<Prepared, DecodeError> {
+    let promise = match reader.u8()? {
+        verdict::OUTRUN => return Ok(Prepared::Outrun(take_ballot(reader)?)),
+        verdict::MADE => Promise::Made,
+        verdict::READABLE => Promise::Readable,
+        value => return Err(DecodeError::Unknown { what: "an acceptor's verdict", value }),
+    };
+    let flags = reader.u8()?;
+    if flags > 15 {
+        return Err(DecodeError::Unknown { what: "an acceptor's flags", value: flags });
+    }
+    let has = |bit: u8| flags >> bit & 1 == 1;
+    let earlier = if has(0) { Some(take_ballot(reader)?) } else { None };
+    let accepted = if has(1) { Some(take_proposal(reader.varint_bytes()?)?) } else { None };
+    let committed = match has(3) {
+        true => Some(Commit { ballot: take_ballot(reader)?, original: take_ballot(reader)? }),
+        false => None,
+    };
+    let page = Page { items: reader.varint_bytes()?.to_vec(), more_after: take_end(reader)? };
+    Ok(Prepared::Promised(Promised { promise, earlier, accepted, is_left_out: has(2), committed, page }))
+}
+
 fn decode_page(mut body: Vec<u8>) -> Result<Page, DecodeError> {
     let mut reader = Reader::new(&body);
     let length = reader.varint_bytes()?.len();
     let end = body.len() - reader.remaining();
-    let more_after = match reader.u8()? {
-        0 => None,
-        1 => Some(PositionRef::read(&mut reader)?.to_owned()),
-        value => return Err(DecodeError::Unknown { what: "a page's end", value }),
-    };
+    let more_after = take_end(&mut reader)?;
     finish(&reader)?;
     body.truncate(end);
     body.drain(..end - length);

@@ -5,6 +5,7 @@ use storage::reader::Page;
 use topology::Epoch;
 
 use super::error::ReplicaError;
+use super::paxos_message::{Accept, Accepted, Prepare, Prepared};
 use crate::batches::{BatchName, Fate};
 
 /// A request to the shard that owns the data.
@@ -33,6 +34,20 @@ pub enum ReplicaRequest {
         /// The epoch that their plan rests on.
         planned: Epoch,
     },
+    /// Promise an attempt to take part in nothing earlier.
+    Prepare {
+        /// The attempt.
+        prepare: Box<Prepare>,
+        /// The epoch that its plan rests on.
+        planned: Epoch,
+    },
+    /// Accept an attempt's proposal.
+    Accept {
+        /// The proposal.
+        accept: Box<Accept>,
+        /// The epoch that its plan rests on.
+        planned: Epoch,
+    },
     /// Say what is known of batches.
     Fates {
         /// Their names.
@@ -51,6 +66,8 @@ impl ReplicaRequest {
             ReplicaRequest::Write { .. } => "a write for a shard",
             ReplicaRequest::WriteBatch { .. } => "a batch for a shard",
             ReplicaRequest::Count { .. } => "counters for a shard",
+            ReplicaRequest::Prepare { .. } => "a promise for a shard",
+            ReplicaRequest::Accept { .. } => "a proposal for a shard",
             ReplicaRequest::Fates { .. } => "batches that a shard may have",
             ReplicaRequest::Read(_) | ReplicaRequest::ReadData(_) => "a page for a shard",
         }
@@ -102,6 +119,10 @@ pub enum ReplicaReply {
     },
     /// One page of a read.
     Page(Page),
+    /// The answer to an attempt that prepares.
+    Prepared(Box<Prepared>),
+    /// The answer to a proposal.
+    Accepted(Accepted),
     /// Each batch, as it is known.
     Fates(Vec<Fate>),
     /// Nothing was done.

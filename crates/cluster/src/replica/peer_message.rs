@@ -4,6 +4,7 @@ use storage::reader::Page;
 
 use super::digest::Digest;
 use super::error::ReplicaError;
+use super::paxos_message::{Accept, Accepted, Prepare, Prepared};
 use crate::batches::{BatchName, Fate};
 
 /// What one node asks another.
@@ -19,6 +20,15 @@ pub enum PeerRequest {
         /// Each as `mutation::MutationEncoder` wrote it, with deltas.
         deltas: Vec<Vec<u8>>,
     },
+    /// Apply a commit's encoded mutations, all of one partition, as one record that is synced before the answer.
+    Commit {
+        /// Each as `mutation::MutationEncoder` wrote it.
+        mutations: Vec<Vec<u8>>,
+    },
+    /// Promise an attempt to take part in nothing earlier.
+    Prepare(Prepare),
+    /// Accept an attempt's proposal.
+    Accept(Accept),
     /// Read one page of data.
     Read(PeerRead),
     /// Read one page of data, and answer with its digest, or with the page if that is short.
@@ -90,6 +100,10 @@ pub enum PeerAnswer {
     Page(Page),
     /// The digest of one page of a read.
     Digest(Digest),
+    /// The answer to an attempt that prepares.
+    Prepared(Prepared),
+    /// The answer to a proposal.
+    Accepted(Accepted),
     /// Each batch, as it is known.
     Fates(Vec<Fate>),
     /// It was not done, or not all of it.

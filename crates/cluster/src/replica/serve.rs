@@ -9,6 +9,7 @@ use storage::reader::{DataPageLimits, DataPageWriter, Page, ReadDone};
 use storage::{Ack, ApplyError, BatchId, LogSequence, ReadEnd, Shard, SyncError, TryOutcome};
 use topology::Epoch;
 
+use super::acceptor::Acceptor;
 use super::apply::{apply_all, apply_error, apply_planned, count_here, is_small, needed_ack, unreadable};
 use super::error::ReplicaError;
 use super::message::{PageLimits, ReadRequest, ReplicaReply, ReplicaRequest, WriteTerms};
@@ -24,11 +25,11 @@ fn data_limits(limits: PageLimits) -> DataPageLimits {
 
 /// Takes the seat; requests are served from now on.
 pub(crate) fn serve(
-    runtime: &Runtime,
     seat: MeshSeat<ReplicaRequest, ReplicaReply>,
-    storage: Shard,
-    (fence, copies): (Rc<Fence>, Rc<Copies>),
+    acceptor: &Rc<Acceptor>,
+    copies: &Rc<Copies>,
 ) -> Mesh<ReplicaRequest, ReplicaReply> {
+    let Acceptor { runtime, storage, fence, .. } = &**acceptor;
     let shard = runtime.shard().0;
     let acknowledge = move |responder: Responder<ReplicaReply>, synced: Result<(), SyncError>| {
         responder.reply(match synced {
@@ -37,7 +38,14 @@ pub(crate) fn serve(
         });
     };
     let unsynced = Unsynced::new(runtime, storage.clone(), acknowledge);
-    let replica = Rc::new(Replica { runtime: runtime.clone(), storage, fence, copies, unsynced });
+    let replica = Rc::new(Replica {
+        runtime: runtime.clone(),
+        storage: storage.clone(),
+        fence: Rc::clone(fence),
+        copies: Rc::clone(copies),
+        acceptor: Rc::clone(acceptor),
+        unsynced,
+    });
     seat.open(runtime, move |_, request, responder| replica.handle(request, responder))
 }
 
@@ -46,6 +54,7 @@ struct Replica {
     storage: Shard,
     fence: Rc<Fence>,
     copies: Rc<Copies>,
+    acceptor: Rc<Acceptor>,
     /// Applied writes whose record is not yet on the disk. Bounded by the mesh's credits.
     unsynced: Unsynced<Responder<ReplicaReply>>,
 }
@@ -74,6 +83,21 @@ impl Replica {
                         Ok(states) => ReplicaReply::Counted { states },
                         Err(error) => ReplicaReply::Failed(error),
                     });
+                });
+            }
+            ReplicaRequest::Prepare { prepare, planned } => {
+                let acceptor = Rc::clone(&self.acceptor);
+                self.runtime.spawn(Group::Query, async move {
+                    let prepared = acceptor.prepare(&prepare, planned).await;
+                    let reply = |prepared| ReplicaReply::Prepared(Box::new(prepared));
+                    responder.reply(prepared.map_or_else(ReplicaReply::Failed, reply));
+                });
+            }
+            ReplicaRequest::Accept { accept, planned } => {
+                let acceptor = Rc::clone(&self.acceptor);
+                self.runtime.spawn(Group::Query, async move {
+                    let accepted = acceptor.accept(*accept, planned).await;
+                    responder.reply(accepted.map_or_else(ReplicaReply::Failed, ReplicaReply::Accepted));
                 });
             }
             ReplicaRequest::Fates { names } => {

@@ -9,13 +9,16 @@ use storage::reader::{Page, ReadDone};
 use storage::{Ack, RowSink, Shard};
 use topology::{Epoch, HostId, Sharder};
 
+use super::acceptor::Acceptor;
 use super::apply::{apply_planned, count_here, needed_ack, unreadable};
 use super::error::ReplicaError;
 use super::message::{PageLimits, ReadRequest, ReplicaReply, ReplicaRequest, WriteTerms};
+use super::paxos_message::{Accept, Accepted, Prepare, Prepared};
 use super::serve::{page_of_data, serve};
 use crate::batches::{BatchName, Copies, Fate};
 use crate::counts::Counts;
 use crate::fence::Fence;
+use crate::paxos::Queue;
 use crate::timeouts::Timeouts;
 
 /// Encoded mutations by the shard that owns them.
@@ -32,8 +35,11 @@ pub(crate) struct Shards {
     pub(crate) fence: Rc<Fence>,
     /// The copies of other nodes' batches that this shard keeps.
     pub(crate) copies: Rc<Copies>,
+    /// The partitions of this shard at which an attempt is.
+    pub(crate) queue: Queue,
     /// The times that requests wait for other nodes.
-    pub(crate) timeouts: Timeouts,
+    pub(crate) timeouts: Rc<Timeouts>,
+    acceptor: Rc<Acceptor>,
     /// Counts of requests over several nodes.
     pub(crate) counts: Counts,
     mesh: Mesh<ReplicaRequest, ReplicaReply>,
@@ -50,9 +56,17 @@ impl Shards {
     ) -> Rc<Shards> {
         let fence = Rc::new(Fence::open(host_id, storage.planted()));
         let copies = Rc::new(Copies::of_node(host_id, storage.planted()));
-        let mesh = serve(&runtime, seat, storage.clone(), (Rc::clone(&fence), Rc::clone(&copies)));
+        let (queue, timeouts) = (Queue::default(), Rc::new(timeouts));
+        let acceptor = Rc::new(Acceptor {
+            runtime: runtime.clone(),
+            storage: storage.clone(),
+            fence: Rc::clone(&fence),
+            queue: queue.clone(),
+            timeouts: Rc::clone(&timeouts),
+        });
+        let mesh = serve(seat, &acceptor, &copies);
         let counts = Counts::default();
-        Rc::new(Shards { runtime, sharder, storage, fence, copies, timeouts, counts, mesh })
+        Rc::new(Shards { runtime, sharder, storage, fence, copies, queue, timeouts, acceptor, counts, mesh })
     }
 
     /// The shard that this is.
@@ -175,6 +189,41 @@ impl Shards {
             }
         }
         Ok(known)
+    }
+
+    /// Has a shard promise, and read a page.
+    pub(crate) async fn prepare(
+        &self,
+        shard: ShardId,
+        prepare: Prepare,
+        planned: Epoch,
+    ) -> Result<Prepared, ReplicaError> {
+        if shard == self.here() {
+            return self.acceptor.prepare(&prepare, planned).await;
+        }
+        let prepare = Box::new(prepare);
+        match self.call(shard, ReplicaRequest::Prepare { prepare, planned }).await? {
+            ReplicaReply::Prepared(prepared) => Ok(*prepared),
+            reply => panic!("a shard answers with a promise, not with {reply:?}"),
+        }
+    }
+
+    /// Has a shard accept a proposal.
+    pub(crate) async fn accept(
+        &self,
+        shard: ShardId,
+        accept: Accept,
+        planned: Epoch,
+    ) -> Result<Accepted, ReplicaError> {
+        if shard == self.here() {
+            // What has begun ends as a whole, whoever still waits for it.
+            let acceptor = Rc::clone(&self.acceptor);
+            return self.runtime.spawn(Group::Query, async move { acceptor.accept(accept, planned).await }).await;
+        }
+        match self.call(shard, ReplicaRequest::Accept { accept: Box::new(accept), planned }).await? {
+            ReplicaReply::Accepted(accepted) => Ok(accepted),
+            reply => panic!("a shard accepts or does not, and does not say {reply:?}"),
+        }
     }
 
     /// Reads from this shard alone, letting others run in between.

@@ -14,6 +14,7 @@ use super::codec::{
 };
 use super::digest::Digest;
 use super::error::{ReplicaError, ReplicaShard};
+use super::paxos_message::{Accept, Accepted, Prepare, Prepared};
 use super::peer_message::{PeerAnswer, PeerRead, PeerRequest};
 use crate::batches::{BatchName, Fate};
 use crate::fence::NO_EPOCH;
@@ -68,7 +69,52 @@ pub(crate) async fn ask_to_write(
     Ok(())
 }
 
-/// The same on the connection for bulk, so that it stands in front of no client's request.
+/// Asks another node to apply a commit. `Ok`: it is on its disk.
+pub(crate) async fn ask_to_commit(
+    peer: &Peer,
+    mutations: &[&[u8]],
+    (time, planned): (Duration, Epoch),
+) -> Result<(), ReplicaError> {
+    if mutations.len() > MUTATIONS_MAX {
+        return Err(ReplicaError::TooLarge { size: mutations.len(), max: MUTATIONS_MAX });
+    }
+    let terms = of_mutations(kind::COMMIT, mutations, (time, planned));
+    match call(peer, terms, |out| push_mutations(mutations, out)).await? {
+        PeerAnswer::Written => Ok(()),
+        _ => Err(wrong_answer(peer)),
+    }
+}
+
+/// Asks another node to promise, and for a page of a partition.
+pub(crate) async fn ask_to_prepare(
+    peer: &Peer,
+    prepare: Prepare,
+    (time, planned): (Duration, Epoch),
+) -> Result<Prepared, ReplicaError> {
+    let request = PeerRequest::Prepare(prepare);
+    let terms = Request::of(kind::PREPARE).within(time).planned_at(planned.0);
+    match call(peer, terms, |out| _ = encode_request(&request, out)).await? {
+        PeerAnswer::Prepared(prepared) => Ok(prepared),
+        _ => Err(wrong_answer(peer)),
+    }
+}
+
+/// Asks another node to accept a proposal.
+pub(crate) async fn ask_to_accept(
+    peer: &Peer,
+    accept: Accept,
+    (time, planned): (Duration, Epoch),
+) -> Result<Accepted, ReplicaError> {
+    let bytes = accept.proposal.mutations.iter().map(Vec::len).sum();
+    let request = PeerRequest::Accept(accept);
+    let terms = Request::of(kind::ACCEPT).within(time).planned_at(planned.0).of_size(bytes);
+    match call(peer, terms, |out| _ = encode_request(&request, out)).await? {
+        PeerAnswer::Accepted(accepted) => Ok(accepted),
+        _ => Err(wrong_answer(peer)),
+    }
+}
+
+/// Asks another node to apply mutations on the connection for bulk, so that it stands in front of no client's request.
 pub(crate) async fn ask_to_write_in_bulk(
     peer: &Peer,
     mutations: &[&[u8]],

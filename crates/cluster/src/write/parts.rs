@@ -19,10 +19,13 @@ impl Part {
         self.indices.iter().map(|&index| write[index].mutation.as_slice()).collect()
     }
 
-    /// Has it hinted. What this node itself refused is no hint.
+    /// Has it hinted. What this node itself refused is no hint, and no register is: who lacks a commit is sent it when it next promises.
     pub(super) fn is_missed(&self, missed: &Missed, nodes: &Nodes, write: &[PlannedMutation]) {
         if let Place::There(node) = self.place {
-            missed.keep(nodes.ring().node(node), &self.indices, &self.mutations(write));
+            let hinted: Vec<usize> =
+                self.indices.iter().copied().filter(|&index| !write[index].is_register()).collect();
+            let mutations: Vec<&[u8]> = hinted.iter().map(|&index| write[index].mutation.as_slice()).collect();
+            missed.keep(nodes.ring().node(node), &hinted, &mutations);
         }
     }
 }

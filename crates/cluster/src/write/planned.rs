@@ -8,6 +8,7 @@ use schema::TableId;
 use topology::{ConsistencyLevel, Epoch, NodeIndex, Required, Sharder, Token};
 
 use crate::fence::Fence;
+use crate::paxos::{STATE_TABLE, table_of};
 use crate::plan::{Placement, Replication, is_enough};
 use crate::replica::{ByShard, MUTATIONS_MAX, add};
 
@@ -27,9 +28,14 @@ pub struct PlannedMutation {
 }
 
 impl PlannedMutation {
-    /// Its table; `None` for bytes that are no mutation, which replicas refuse.
+    /// The table that it is about; `None` for bytes that are no mutation, which replicas refuse.
     pub(super) fn table(&self) -> Option<TableId> {
-        MutationRef::decode(&self.mutation).map(|mutation| mutation.table()).ok()
+        MutationRef::decode(&self.mutation).map(|mutation| table_of(&mutation)).ok()
+    }
+
+    /// True if it writes an acceptor's register.
+    pub(super) fn is_register(&self) -> bool {
+        MutationRef::decode(&self.mutation).is_ok_and(|mutation| mutation.table() == STATE_TABLE)
     }
 
     /// Plans it again, by the ring and its keyspace's replication as they are now.

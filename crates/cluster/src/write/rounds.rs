@@ -74,6 +74,8 @@ pub(super) struct Kind {
     late_tries: u8,
     /// The hints of what is missed.
     hinting: Hinting,
+    /// Synced on each replica whatever the mode.
+    is_commit: bool,
     /// The kind whose time it has.
     timeout: TimeoutKind,
     /// Wall clock when the write began, microseconds since 1970; `None`: with its first round.
@@ -87,6 +89,7 @@ impl Kind {
         is_derived: false,
         late_tries: LATE_TRIES,
         hinting: Hinting::Kept,
+        is_commit: false,
         timeout: TimeoutKind::Write,
         created: None,
     };
@@ -94,6 +97,8 @@ impl Kind {
     pub(super) const STATES: Kind = Kind { is_derived: true, timeout: TimeoutKind::CounterWrite, ..Kind::PLAIN };
     /// A logged batch.
     pub(super) const BATCH: Kind = Kind { is_durable: true, is_derived: true, ..Kind::PLAIN };
+    /// The commit of what an electorate has chosen.
+    pub(super) const COMMIT: Kind = Kind { is_commit: true, ..Kind::BATCH };
     /// A hint of a node that is no replica any more.
     pub(super) const HINT: Kind = Kind::BATCH;
 
@@ -384,7 +389,7 @@ impl Writes {
         let _open = ending.map(Ending::open_part);
         let mutations = part.mutations(write);
         let terms = (terms, self.shards.timeouts.get(kind.timeout));
-        let writing = part.place.write(&self.shards, nodes, &mutations, terms);
+        let writing = part.place.write(&self.shards, nodes, &mutations, terms, kind.is_commit);
         let (node, answer) = match (ending, part.place) {
             (Some(ending), Place::There(node)) => ending.cuts(writing).await.unwrap_or((node, Answer::Silent)),
             _ => writing.await,

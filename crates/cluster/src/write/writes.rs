@@ -78,6 +78,28 @@ impl Writes {
         self.write_planned(planned, Needs::Fixed(Required::Total(1)), Kind::HINT.since(created)).await
     }
 
+    /// Commits a proposal's mutations, and the register of it, at a level. At ANY nobody is waited for: what is chosen is not lost.
+    pub(crate) async fn commit(
+        self: &Rc<Self>,
+        planned: Vec<PlannedMutation>,
+        level: ConsistencyLevel,
+    ) -> Result<(), Failure> {
+        let needs = match level {
+            ConsistencyLevel::Any => Needs::Fixed(Required::Total(0)),
+            level => Needs::Level(level),
+        };
+        self.write_planned(planned, needs, Kind::COMMIT).await
+    }
+
+    /// The same, for those whose answers an electorate needs.
+    pub(crate) async fn commit_for(
+        self: &Rc<Self>,
+        planned: Vec<PlannedMutation>,
+        needs: Required,
+    ) -> Result<(), Failure> {
+        self.write_planned(planned, Needs::Fixed(needs), Kind::COMMIT).await
+    }
+
     /// The epochs of the ring and of the tables, as this shard knows them.
     pub(crate) fn fence(&self) -> &Fence {
         &self.shards.fence

@@ -1,4 +1,4 @@
-//! Coordinators of three nodes on simulated machines, without the engine above them: how the fence, hints, deadlines and counters hold between nodes.
+//! Coordinators of three nodes on simulated machines, without the engine above them: how the fence, hints, deadlines, counters and Paxos hold between nodes.
 
 mod batches;
 mod counters;
@@ -6,5 +6,6 @@ mod deadlines;
 mod fence;
 mod levels;
 mod overtaken;
+mod serial;
 mod timeouts;
 mod world;

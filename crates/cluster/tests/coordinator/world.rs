@@ -18,9 +18,9 @@ use cql_types::CqlType;
 use internode::{Boot, Compression, LocalNode};
 use mutation::{ClusteringRef, LiveRow, MutationEncoder, ReadCommand};
 use runtime::Runtime;
-use runtime::sim::{Link, World, WorldOptions};
+use runtime::sim::{Keep, Link, World, WorldOptions};
 use schema::{Column, ColumnId, ColumnKind, KeyspaceDef, Schema, SchemaChange, Table, TableId, TableOptions};
-use storage::{Flow, RowSink, Shard, StorageOptions, Truncations};
+use storage::{Flow, RowSink, Shard, StorageOptions, SyncMode, Truncations};
 use topology::{ConsistencyLevel, Epoch, HostId, Node, NodeIndex, ReplicationStrategy, Ring, Sharder, Token, token_of};
 
 pub const TABLE: TableId = TableId([7; 16]);
@@ -31,7 +31,7 @@ pub const FIRST: u64 = 5;
 const NODES: u8 = 3;
 const AT_MOST: Duration = Duration::from_secs(3600);
 pub const PAUSE: Duration = Duration::from_millis(1);
-const LIMITS: PageLimits =
+pub const LIMITS: PageLimits =
     PageLimits { rows: 100, rows_per_partition: u32::MAX, bytes: 1 << 20, counts_statics: true, planned: NO_EPOCH };
 
 /// The bug that `HELENUS_PLANT` names, where bugs are compiled in.
@@ -107,7 +107,7 @@ fn ring(shape: Shape, epoch: u64, nodes: u8, local: u8) -> Rc<Ring> {
     Rc::new(Ring::new(Epoch(epoch), (0..nodes).map(node).collect(), NodeIndex(u16::from(local))))
 }
 
-fn table() -> Table {
+pub fn table() -> Table {
     let columns = vec![
         Column::new(ColumnKind::PartitionKey, ColumnId(0), "k", CqlType::Blob),
         Column::new(ColumnKind::Clustering, ColumnId(1), "c", CqlType::Blob),
@@ -152,9 +152,14 @@ pub struct Site {
     changes: RefCell<Vec<Change>>,
     jobs: [RefCell<VecDeque<Job>>; NODES as usize],
     links: RefCell<Vec<(u8, u8, Link)>>,
+    cuts: RefCell<Vec<u8>>,
+    /// Starts of each node.
+    boots: [Cell<u64>; NODES as usize],
     is_stuck: [Cell<bool>; NODES as usize],
     /// Nodes keep hints.
     keeps_hints: bool,
+    /// When logs are synced.
+    sync: SyncMode,
 }
 
 impl Site {
@@ -170,6 +175,12 @@ impl Site {
         self.links.borrow_mut().push((from, to, link));
     }
 
+    /// Cuts the power of a node but the first: it starts again with what its disk has synced.
+    pub fn cut_power(&self, node: u8) {
+        assert!(node > 0, "the test runs on the first node");
+        self.cuts.borrow_mut().push(node);
+    }
+
     /// The node does not catch up by itself any more.
     pub fn stick(&self, node: u8) {
         self.is_stuck[usize::from(node)].set(true);
@@ -183,7 +194,7 @@ impl Site {
 
 /// A node.
 pub struct Member {
-    number: u8,
+    pub number: u8,
     pub runtime: Runtime,
     pub coordinator: Coordinator,
     pub site: Rc<Site>,
@@ -195,8 +206,11 @@ impl Member {
     async fn start(runtime: Runtime, number: u8, nodes: u8, site: Rc<Site>) -> Rc<Member> {
         let schema = schema(site.shape, true);
         let sharder = Sharder::new(1);
-        let mut options = StorageOptions::new("/data", 1, 16 << 20);
+        let boot = &site.boots[usize::from(number)];
+        boot.set(boot.get() + 1);
+        let mut options = StorageOptions::new("/data", boot.get(), 16 << 20);
         options.planted = planted();
+        options.sync = site.sync;
         let stored = with_state_table(&schema);
         let storage = Shard::open(&runtime, options, sharder, &stored, &Truncations::default()).await;
         let name = "Ring".to_owned();
@@ -456,7 +470,7 @@ pub fn on_nodes_with_hints<Fut>(replication_factor: u32, nodes: u8, work: impl F
 where
     Fut: Future<Output = ()> + 'static,
 {
-    run((Shape::Simple(replication_factor), true), nodes, work);
+    run((Shape::Simple(replication_factor), true, SyncMode::Group), nodes, work);
 }
 
 /// The same with another strategy.
@@ -464,34 +478,55 @@ pub fn on_shape<Fut>(shape: Shape, nodes: u8, work: impl FnOnce(Rc<Member>) -> F
 where
     Fut: Future<Output = ()> + 'static,
 {
-    run((shape, false), nodes, work);
+    run((shape, false, SyncMode::Group), nodes, work);
 }
 
-fn run<Fut>((shape, keeps_hints): (Shape, bool), nodes: u8, work: impl FnOnce(Rc<Member>) -> Fut + 'static)
+/// The same with three replicas and logs that are synced seldom, but for what waits for it.
+pub fn on_seldom_synced<Fut>(work: impl FnOnce(Rc<Member>) -> Fut + 'static)
 where
+    Fut: Future<Output = ()> + 'static,
+{
+    run((Shape::Simple(3), false, SyncMode::Periodic { period: AT_MOST }), 3, work);
+}
+
+fn run<Fut>(
+    (shape, keeps_hints, sync): (Shape, bool, SyncMode),
+    nodes: u8,
+    work: impl FnOnce(Rc<Member>) -> Fut + 'static,
+) where
     Fut: Future<Output = ()> + 'static,
 {
     let mut world = World::new(WorldOptions::new(3));
     let hosts = [0, 1, 2].map(|node| world.add_host(&[ip(node)]));
+    hosts.iter().for_each(|host| world.with_disk(*host, |disk| disk.prepare_directory("/data")));
     let site = Rc::new(Site {
         shape,
         changes: RefCell::default(),
         jobs: Default::default(),
         links: RefCell::default(),
+        cuts: RefCell::default(),
+        boots: Default::default(),
         is_stuck: Default::default(),
         keeps_hints,
+        sync,
     });
-    for node in 1..NODES {
-        let site = Rc::clone(&site);
+    let others = Rc::clone(&site);
+    let start = |world: &mut World<'_>, node: u8| {
+        let site = Rc::clone(&others);
         let main = move |runtime: Runtime| async move { Member::start(runtime, node, nodes, site).await.serve().await };
         world.start(hosts[usize::from(node)], false, vec![main]);
-    }
+    };
+    (1..NODES).for_each(|node| start(&mut world, node));
     let of_work = Rc::clone(&site);
     let main = move |runtime: Runtime| async move { work(Member::start(runtime, 0, nodes, of_work).await).await };
     let working = world.start(hosts[0], false, vec![main]);
     let step = |world: &mut World<'_>| {
         for (from, to, link) in site.links.take() {
             world.set_link(hosts[usize::from(from)], hosts[usize::from(to)], link);
+        }
+        for node in site.cuts.take() {
+            world.crash(hosts[usize::from(node)], Keep::Nothing);
+            start(world, node);
         }
         working.is_over()
     };

@@ -31,6 +31,8 @@ pub struct Ring {
     nodes: Vec<FixedNode>,
     pub shards: Vec<u16>,
     pub cluster_names: Vec<String>,
+    /// The times that requests wait for other nodes.
+    pub timeouts: TimeoutOptions,
 }
 
 impl Drop for Ring {
@@ -64,7 +66,9 @@ impl Ring {
             tokens: (-4..4).map(|turn| Token(turn * 2 * step + index as i64 * step)).collect(),
         });
         let cluster_names = vec!["Ring".to_owned(); shards.len()];
-        Ring { folder, nodes: nodes.collect(), shards: shards.to_vec(), cluster_names }
+        // A TRUNCATE that lacks a node is to end before its client does.
+        let timeouts = TimeoutOptions { truncate: Duration::from_secs(10), ..TimeoutOptions::default() };
+        Ring { folder, nodes: nodes.collect(), shards: shards.to_vec(), cluster_names, timeouts }
     }
 
     /// The folder of a node's data.
@@ -162,8 +166,7 @@ impl Ring {
             planted: planted::Planted::NONE,
             salvage_commitlog: false,
             hints: HintOptions::in_data_dir(&self.data_dir(index)),
-            // A TRUNCATE that lacks a node is to end before its client does.
-            timeouts: TimeoutOptions { truncate: Duration::from_secs(10), ..TimeoutOptions::default() },
+            timeouts: self.timeouts,
         }
     }
 }

@@ -1,7 +1,8 @@
 //! Conditional statements and batches: within the call where memory has the data and nobody else is at the partition, else as a task
-//! that claims the partition. A partition of another shard is that shard's: it is handed the whole request. See `docs/internals/paxos.md`.
+//! that claims the partition. A partition of another shard is that shard's: it is handed the whole request. Where other nodes have replicas, their majority is asked
+//! (`agreed.rs`). See `docs/internals/paxos.md`.
 
-use cluster::coordinator::{Attempt, Failure, PlanPlace, ReplicaError, ReplicaPlan, Unavailable};
+use cluster::coordinator::{Failure, PlanPlace, ReplicaError, ReplicaPlan};
 use cql_protocol::request::{Batch, BatchQuery};
 use cql_protocol::{Consistency, FrameHeader, QueryParams, Value, WriteType};
 
@@ -9,6 +10,7 @@ use storage::{LogSequence, ReadEnd, TryOutcome};
 use topology::{ConsistencyLevel, ReplicationStrategy};
 
 use super::Engine;
+use super::agreed;
 use super::batch::modification_of;
 use super::call::Call;
 use super::guarded::guard_write_levels;
@@ -24,11 +26,11 @@ use crate::plan::{BatchPlan, Binds, Modification, check_one_table};
 
 /// The levels of a conditional statement.
 #[derive(Clone, Copy)]
-struct Levels {
+pub(super) struct Levels {
     /// Of its rounds.
-    serial: ConsistencyLevel,
+    pub(super) serial: ConsistencyLevel,
     /// Of its commit.
-    commit: ConsistencyLevel,
+    pub(super) commit: ConsistencyLevel,
 }
 
 impl Engine {
@@ -70,6 +72,7 @@ impl Engine {
                 inner.coordinator.seen()
             }
             true => {
+                check_commit(self, modification, &request, levels)?;
                 let ballot = inner.clock.ballot(attempt.latest());
                 let time = write_time(ballot.micros(), call.params, seconds);
                 let mutation = request.mutation(0, &current, time)?;
@@ -189,7 +192,9 @@ impl Engine {
         match inner.coordinator.serial_place(&plan) {
             PlanPlace::Here => {}
             PlanPlace::Shard(shard) => return Err(QueryError::OfShard { shard }),
-            PlanPlace::OtherNodes => return Err(elsewhere()),
+            PlanPlace::OtherNodes => {
+                return agreed::conditional(self, first, (request, plan, levels), params, reply, watch, out).await;
+            }
         }
         let now = inner.clock.wall_micros();
         let seconds = seconds(now, params);
@@ -212,8 +217,11 @@ impl Engine {
                 inner.coordinator.seen()
             }
             true => {
-                let sequence = self.write(request, &current, &mut attempt, (params, seconds), watch).await?;
-                let sequence = sequence.map_err(|error| failed(error.into()))?;
+                check_commit(self, first, request, levels)?;
+                let ballot = inner.clock.ballot(attempt.latest());
+                let time = write_time(ballot.micros(), params, seconds);
+                let mutations = self.mutations(request, &current, time, watch).await?;
+                let sequence = attempt.commit(ballot, mutations).await.map_err(|error| failed(error.into()))?;
                 request.write_result(None, (reply.version, reply.stream), out);
                 sequence
             }
@@ -229,7 +237,7 @@ impl Engine {
         synced.map_err(|reason| ReplicaError::NotSynced { shard: shard.into(), reason })
     }
 
-    async fn holds(&self, request: &Request<'_>, current: &CurrentRows<'_>) -> Result<bool, QueryError> {
+    pub(super) async fn holds(&self, request: &Request<'_>, current: &CurrentRows<'_>) -> Result<bool, QueryError> {
         if !request.holds_for_static_row(current)? {
             return Ok(false);
         }
@@ -242,16 +250,14 @@ impl Engine {
         Ok(true)
     }
 
-    async fn write(
+    /// The mutations of all statements, made at a time of what the partition holds.
+    pub(super) async fn mutations(
         &self,
         request: &Request<'_>,
         current: &CurrentRows<'_>,
-        attempt: &mut Attempt<'_>,
-        (params, seconds): (&QueryParams<'_>, u32),
+        time: WriteTime,
         watch: &mut GuardrailCheck<'_>,
-    ) -> Result<Result<LogSequence, ReplicaError>, QueryError> {
-        let ballot = self.inner.clock.ballot(attempt.latest());
-        let time = write_time(ballot.micros(), params, seconds);
+    ) -> Result<Vec<Vec<u8>>, QueryError> {
         let mut mutations = Vec::with_capacity(request.len() + 1);
         let mut bytes = 0;
         for index in 0..request.len() {
@@ -265,10 +271,10 @@ impl Engine {
             mutations.push(mutation);
             self.inner.runtime.maybe_yield().await;
         }
-        Ok(attempt.commit(ballot, mutations).await)
+        Ok(mutations)
     }
 
-    /// The plan of the rounds. That of the commit must be possible too.
+    /// The plan of the rounds.
     fn plan_serial<'m>(
         &self,
         modification: &'m Modification,
@@ -276,11 +282,20 @@ impl Engine {
         levels: Levels,
     ) -> Result<ReplicaPlan<'m>, QueryError> {
         let (token, _) = request.key();
-        let plan = self.inner.coordinator.plan(&modification.replication, token, levels.serial);
-        let plan = plan.map_err(Unavailable::of_serial_phase)?;
-        self.inner.coordinator.plan(&modification.replication, token, levels.commit)?;
-        Ok(plan)
+        Ok(self.inner.coordinator.plan(&modification.replication, token, levels.serial)?)
     }
+}
+
+/// Refuses a commit for which too few replicas are alive, before anything is proposed: of a statement that is not applied nothing is committed. Gives the
+/// answers that its level needs.
+pub(super) fn check_commit(
+    engine: &Engine,
+    modification: &Modification,
+    request: &Request<'_>,
+    levels: Levels,
+) -> Result<u32, QueryError> {
+    let (token, _) = request.key();
+    Ok(engine.inner.coordinator.plan(&modification.replication, token, levels.commit)?.required)
 }
 
 /// The levels that a request asks for, in the words of Cassandra where they do not fit.
@@ -315,23 +330,18 @@ fn check_each_quorum(modification: &Modification, engine: &Engine) -> Result<(),
 }
 
 /// When a conditional write takes place: its cells have the round's timestamp.
-fn write_time(ballot: i64, params: &QueryParams<'_>, seconds: u32) -> WriteTime {
+pub(super) fn write_time(ballot: i64, params: &QueryParams<'_>, seconds: u32) -> WriteTime {
     WriteTime { timestamp: ballot, asked: params.timestamp.unwrap_or(ballot), seconds }
 }
 
 /// What a conditional write that failed is called.
-fn failed(error: Failure, levels: Levels, plan: &ReplicaPlan<'_>) -> QueryError {
+pub(super) fn failed(error: Failure, levels: Levels, plan: &ReplicaPlan<'_>) -> QueryError {
     QueryError::Write { error, level: levels.serial, required: plan.required, write_type: WriteType::Cas }
 }
 
 #[cold]
-fn contention(levels: Levels, plan: &ReplicaPlan<'_>) -> QueryError {
+pub(super) fn contention(levels: Levels, plan: &ReplicaPlan<'_>) -> QueryError {
     QueryError::Contention { level: levels.serial, required: plan.required, is_write: true }
-}
-
-#[cold]
-fn elsewhere() -> QueryError {
-    invalid("Conditional statements are not supported yet on partitions that other nodes have replicas of")
 }
 
 /// The clock's second: what Paxos keeps expires by it, whatever moment a request speaks of.

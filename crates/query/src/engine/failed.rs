@@ -103,7 +103,7 @@ impl FailedRequests {
         let mut counts = cell.get();
         match error {
             QueryError::Unavailable(_) => counts.unavailables += 1,
-            QueryError::Contention { .. } => counts.timeouts += 1,
+            QueryError::Contention { .. } | QueryError::UnknownOutcome { .. } => counts.timeouts += 1,
             QueryError::Write { error, .. } | QueryError::Read { error, .. } => match error {
                 Failure::Timeout { .. } | Failure::BatchLog { error: ReplicaError::Gone { .. }, .. } => {
                     counts.timeouts += 1;

@@ -7,12 +7,14 @@ mod tokens;
 use std::collections::VecDeque;
 use std::ops::Bound;
 
-use cluster::coordinator::{Coordinator, Failure, PageEnd, PlanPlace, ReadDone, ReadsAhead, ReplicaPlan, Unavailable};
+use cluster::coordinator::{Coordinator, Failure, PageEnd, PlanPlace, ReadDone, ReadsAhead, ReplicaPlan};
 use mutation::{KeyRange, Position, ReadCommand, Slice};
+use planted::Bug;
 use storage::{ReadEnd, TryOutcome};
 use topology::{ConsistencyLevel, Token, token_of};
 
 use super::Engine;
+use super::agreed;
 use super::call::Call;
 use super::conditional::clock_seconds;
 use crate::Outcome;
@@ -24,9 +26,9 @@ use crate::paging::{InvalidPagingState, PagingState};
 use crate::plan::{Binds, Keys, Select};
 use crate::trace::Trace;
 
-use limits::page_limits;
 pub(super) use limits::{
-    check_merged_pages, check_page_size, limit, paging_key, paging_state, read_level, row_limits, whole_page_limits,
+    check_merged_pages, check_page_size, limit, page_limits, paging_key, paging_state, read_level, row_limits,
+    whole_page_limits,
 };
 use prepared::PreparedRead;
 use tokens::{is_between, token_bounds};
@@ -222,13 +224,15 @@ impl Engine {
     ) -> Result<Option<Position>, QueryError> {
         let coordinator = &self.inner.coordinator;
         let token = token_of(key);
-        let plan = coordinator.plan(&select.replication, token, level).map_err(Unavailable::of_serial_phase)?;
+        let plan = coordinator.plan(&select.replication, token, level)?;
         let keys = std::slice::from_ref(key);
         match coordinator.serial_place(&plan) {
             PlanPlace::Here => {}
             PlanPlace::Shard(shard) => return Err(QueryError::OfShard { shard }),
-            // Nobody can have written there conditionally: a read of a quorum sees all there is.
-            PlanPlace::OtherNodes => return self.select_keys(select, keys, command, level, emitter, trace).await,
+            PlanPlace::OtherNodes if coordinator.storage().planted().is(Bug::SerialAsQuorum) => {
+                return self.select_keys(select, keys, command, level, emitter, trace).await;
+            }
+            PlanPlace::OtherNodes => return agreed::select(self, (select, plan), key, command, level, emitter).await,
         }
         let required = plan.required;
         let now = clock_seconds(self.inner.clock.wall_micros());
@@ -292,16 +296,8 @@ impl Engine {
             };
             emitter.end_read(Some(key));
             match read.map_err(|error| QueryError::Read { error, level, required })? {
-                // The last partition gives no more than its limit: there is no further page.
-                ReadDone::Stopped(_)
-                    if index + 1 == keys.len()
-                        && emitter.is_at_partition_limit()
-                        && !emitter.has_stopped_before(key) =>
-                {
-                    return Ok(None);
-                }
+                done if index + 1 == keys.len() => return Ok(end_of_last(done, key, emitter)),
                 ReadDone::Stopped(position) => return Ok(Some(position)),
-                ReadDone::Complete if index + 1 == keys.len() => return Ok(last_group_end(emitter, key)),
                 // A group of rows ends where the next begins: partitions that are empty are passed over.
                 ReadDone::Complete if emitter.has_group_of_rows() => {}
                 ReadDone::Complete => emitter.end_partitions(),
@@ -357,6 +353,16 @@ async fn read_ahead(
     let command = ReadCommand { after: after.as_ref().map(Position::as_ref).or(command.after), ..command };
     let limits = page_limits(select, emitter.limits());
     coordinator.read(plan, &select.table, command, limits, emitter).await
+}
+
+/// Where the page ended whose last partition was read.
+pub(super) fn end_of_last(done: ReadDone, key: &[u8], emitter: &mut RowEmitter<'_>) -> Option<Position> {
+    match done {
+        // It gives no more than its limit: there is no further page.
+        ReadDone::Stopped(_) if emitter.is_at_partition_limit() && !emitter.has_stopped_before(key) => None,
+        ReadDone::Stopped(position) => Some(position),
+        ReadDone::Complete => last_group_end(emitter, key),
+    }
 }
 
 /// Ends the last partition that a statement names, of this key. A group that fills the page ends there; whether there is more is not known

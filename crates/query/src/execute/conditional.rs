@@ -9,6 +9,7 @@ mod result;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use cql_types::timeuuid;
 use mutation::{ROW_END, ReadCommand, Slice};
 use schema::{ColumnId, Table};
 use topology::{Token, token_of};
@@ -19,7 +20,7 @@ use super::key::single_key;
 use super::lists::{ListReader, place};
 use super::modify::{WriteTime, check_clustering};
 use crate::error::{QueryError, invalid};
-use crate::plan::{Binds, ClusteringChoice, ColumnCondition, Conditions, KeyChoice, Modification, Target};
+use crate::plan::{Assignment, Binds, ClusteringChoice, ColumnCondition, Conditions, KeyChoice, Modification, Target};
 
 /// A conditional statement or batch with its values.
 pub(crate) struct Request<'a> {
@@ -292,10 +293,37 @@ impl<'a> Request<'a> {
         if modification.needs_reading() {
             current.give(token, key, &mut lists);
         }
+        let generated = places_by_ballot(modification, binds.generated, time.timestamp, index);
+        let binds = Binds { generated: generated.as_deref().unwrap_or(binds.generated), ..*binds };
         let mut out = Vec::with_capacity(128);
-        modification.encode_conditional(binds, key, token, time, &lists.finish(), &mut out)?;
+        modification.encode_conditional(&binds, key, token, time, &lists.finish(), &mut out)?;
         Ok(out)
     }
+}
+
+/// The plan's generated values with places of lists' elements that are in the order of ballots: who coordinates a statement has a clock of its own, and
+/// elements would be in the order of these clocks. Those of one ballot are in the order of its statements. `None`: the statement adds to no list.
+fn places_by_ballot(
+    modification: &Modification,
+    generated: &[Vec<u8>],
+    micros: i64,
+    statement: usize,
+) -> Option<Vec<Vec<u8>>> {
+    /// After the time, variant and clock sequence of a UUID, before the bytes of an element's index.
+    const RANK: std::ops::Range<usize> = 10..13;
+    let assignments = modification.statics.iter().chain(&modification.regulars);
+    let mut places = assignments.filter_map(Assignment::list_place).peekable();
+    places.peek()?;
+    let mut generated = generated.to_vec();
+    let steps = u64::try_from(micros).unwrap_or(0) * 10 + timeuuid::UNIX_EPOCH_STEPS;
+    let [_, rank @ ..] = u32::try_from(statement).unwrap_or(u32::MAX).to_be_bytes();
+    for (place, is_before) in places {
+        let Some(uuid) = generated.get_mut(usize::from(place)).filter(|uuid| uuid.len() == 16) else { continue };
+        uuid[..8].copy_from_slice(&timeuuid::build(steps, 0, [0; 6])[..8]);
+        // A later statement puts its elements before those of an earlier one.
+        uuid[RANK].copy_from_slice(&rank.map(|byte| if is_before { !byte } else { byte }));
+    }
+    Some(generated)
 }
 
 impl RowCondition<'_> {

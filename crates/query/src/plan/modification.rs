@@ -5,7 +5,7 @@ use std::rc::Rc;
 use cluster::coordinator::Replication;
 use schema::{ColumnId, Table};
 
-use super::change::Change;
+use super::change::{Change, ListPlace};
 use super::conditions::Conditions;
 use super::keys::{ClusteringChoice, KeyChoice, SliceEnd};
 use super::operand::Operand;
@@ -86,10 +86,16 @@ pub(crate) struct Assignment {
 impl Assignment {
     /// Whether it gives a list elements of which each has a place of its own.
     pub(crate) fn adds_to_list(&self) -> bool {
-        matches!(
-            self.change,
-            Change::Prepend { .. } | Change::Add { place: Some(_) } | Change::Replace { place: Some(_) }
-        )
+        self.list_place().is_some()
+    }
+
+    /// The generator that places the elements that it gives a list, and whether they go before the list's.
+    pub(crate) fn list_place(&self) -> Option<(ListPlace, bool)> {
+        match self.change {
+            Change::Prepend { place } => Some((place, true)),
+            Change::Add { place } | Change::Replace { place } => place.map(|place| (place, false)),
+            _ => None,
+        }
     }
 }
 

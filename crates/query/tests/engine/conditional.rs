@@ -146,12 +146,13 @@ fn an_accepted_proposal_is_finished_first() {
         let mut mutation = MutationEncoder::begin(&mut proposed, table.id, token_of(&key), &key);
         mutation.row([]).liveness(micros, None).cell(column, micros, None, &7i32.to_be_bytes());
         mutation.finish();
-        let proposal = [&(proposed.len() as u32).to_be_bytes()[..], &proposed].concat();
+        let epoch = [0; 8];
+        let length = (proposed.len() as u32).to_be_bytes();
+        let proposal = [&ballot[..], &ballot, &epoch, &length, &proposed].concat();
         let mut state = Vec::new();
         let mut mutation = MutationEncoder::begin(&mut state, STATE_TABLE, token_of(&key), &key);
         let mut row = mutation.row([&table.id.0[..]]);
-        row.cell(ColumnId(2), micros, None, &ballot);
-        row.cell(ColumnId(3), micros, None, &ballot).cell(ColumnId(4), micros, None, &proposal);
+        row.cell(ColumnId(2), micros, None, &ballot).cell(ColumnId(4), micros, None, &proposal);
         mutation.finish();
         storage.apply(&state).expect("there is room");
 

@@ -1,11 +1,8 @@
 //! A count has each acknowledged amount once, and each other one that was sent once or not at all. None that a read has shown is taken back.
 
-use std::collections::BTreeMap;
+use histories::counter::{OPEN_MAX, explained};
 
 use crate::workload::requests::{CountSeen, Sum, Sums};
-
-/// More amounts that may be in a count or not are not tried.
-const OPEN_MAX: usize = 32;
 
 /// Judges a read of a counter, and notes which amounts it has shown.
 pub fn judge(sums: &mut Sums, seen: &CountSeen, factors: &[u32]) -> Result<(), String> {
@@ -24,14 +21,12 @@ pub fn judge(sums: &mut Sums, seen: &CountSeen, factors: &[u32]) -> Result<(), S
     }
     let place = seen.place;
     if open.len() > OPEN_MAX {
-        return Err(format!("{place:?}: {} amounts may be in it or not, too many to judge", open.len()));
+        // Of some read at a low level, after long troubles: what the replicas have together is judged in the end.
+        stdx::sometimes!("a count with too many open amounts");
+        return Ok(());
     }
     let amounts: Vec<i64> = open.iter().map(|(_, amount)| *amount).collect();
-    let off = seen.count.wrapping_sub(due);
-    let Some(choice) = choice_of(&amounts, off) else {
-        let (count, open) = (seen.count, open.len());
-        return Err(format!("{place:?}: the count is {count}, off by {off} of what must be in it ({open} may be too)"));
-    };
+    let choice = explained(due, &amounts, seen.count).map_err(|what| format!("{place:?}: {what}"))?;
     let shown = open.iter().enumerate().filter(|(index, _)| choice >> index & 1 == 1).map(|(_, (number, _))| *number);
     for number in shown {
         let known = &mut sums.all[number].known;
@@ -40,22 +35,4 @@ pub fn judge(sums: &mut Sums, seen: &CountSeen, factors: &[u32]) -> Result<(), S
         }
     }
     Ok(())
-}
-
-/// The amounts whose sum it is, as bits; `None`: no choice of them has it. All sums of one half are met with all of the other.
-fn choice_of(amounts: &[i64], sum: i64) -> Option<u64> {
-    let (first, second) = amounts.split_at(amounts.len() / 2);
-    let sums_of = |half: &[i64]| -> Vec<i64> {
-        let of = |choice: u64| {
-            let chosen = half.iter().enumerate().filter(|(index, _)| choice >> index & 1 == 1);
-            chosen.fold(0_i64, |sum, (_, amount)| sum.wrapping_add(*amount))
-        };
-        (0..1_u64 << half.len()).map(of).collect()
-    };
-    let of_first: BTreeMap<i64, u64> = sums_of(first).into_iter().zip(0..).collect();
-    let met = |(choice, of_second): (u64, i64)| {
-        let of_first = of_first.get(&sum.wrapping_sub(of_second))?;
-        Some(of_first | choice << first.len())
-    };
-    (0..).zip(sums_of(second)).find_map(met)
 }

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use histories::write_isolation::are_together;
+
 use crate::workload::Key;
 use crate::workload::requests::{Effect, Extent, PIECE_ROWS, Requests, Seen};
 
@@ -9,7 +11,7 @@ use crate::workload::requests::{Effect, Extent, PIECE_ROWS, Requests, Seen};
 pub fn judge_piece(seen: &Seen, partition: i32) -> Result<(), String> {
     let rows = (0..PIECE_ROWS).map(|clustering| seen.rows.get(&Key { partition, clustering }).copied());
     let rows: Vec<Option<u64>> = rows.collect();
-    match rows.windows(2).all(|pair| pair[0] == pair[1]) {
+    match are_together(&rows) {
         true => Ok(()),
         false => Err(format!("piece {partition}: a read at {} gave {rows:?}, written in one go", seen.level)),
     }

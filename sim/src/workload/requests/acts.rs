@@ -17,7 +17,7 @@ pub enum Act {
     Read,
     /// A scan of all rows, page by page.
     Scan,
-    /// A logged batch over several partitions.
+    /// A logged batch over several partitions, of two tables where there are maps.
     LoggedBatch,
     /// A batch of all rows of one partition, logged or not.
     WritePiece,
@@ -25,12 +25,31 @@ pub enum Act {
     DeletePiece,
     /// A read of such a partition.
     ReadPiece,
+    /// A new value of an entry of a map.
+    PutEntry,
+    /// DELETE of an entry of a map.
+    DeleteEntry,
+    /// A read of a map.
+    ReadMap,
     /// An addition to a counter, or several in a counter batch.
     Add,
     /// A read of a counter.
     Count,
     /// TRUNCATE.
     Truncate,
+    /// A request of the workload *cas-register*.
+    CasRegister,
+    /// A request of the workload *list-append*.
+    ListAppend,
+    /// A request of the workload *wr-register*.
+    WrRegister,
+}
+
+impl Act {
+    /// True if it is a conditional statement, or a read at a serial level.
+    pub fn is_serial(self) -> bool {
+        matches!(self, Act::CasRegister | Act::ListAppend | Act::WrRegister)
+    }
 }
 
 /// The work of the clients of a run.
@@ -44,7 +63,7 @@ pub struct Work {
     pub partitions: u64,
     /// Acts, each with its weight.
     pub acts: &'static [(Act, u64)],
-    /// Levels of changes; one that stands here twice is twice as likely.
+    /// Levels of changes, of which that of a conditional statement is that of its commit; one that stands here twice is twice as likely.
     pub writes: &'static [Consistency],
     /// Levels of reads.
     pub reads: &'static [Consistency],

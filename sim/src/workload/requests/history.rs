@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::time::Duration;
 
-use super::{Reach, Sums};
+use super::{Reach, Serial, Sums};
 use crate::workload::Key;
 
 /// The rows of a change.
@@ -137,6 +137,8 @@ pub struct Requests {
     pub known: BTreeMap<Key, Vec<Known>>,
     /// Counters.
     pub sums: Sums,
+    /// Conditional statements.
+    pub serial: Serial,
     /// In the order in which they were sent.
     pub truncations: Vec<Truncation>,
     /// Reads that were judged.
@@ -208,14 +210,15 @@ impl Requests {
     /// Changes, additions and truncations that were acknowledged.
     pub fn acknowledged_count(&self) -> usize {
         let changes = self.changes.iter().filter(|change| change.acknowledged.is_some()).count();
-        changes + self.sums.acknowledged_count() + self.truncated_count()
+        changes + self.sums.acknowledged_count() + self.serial.acknowledged_count() + self.truncated_count()
     }
 
     /// Those of them that were sent after all had healed.
     pub fn acknowledged_since_healed(&self) -> usize {
         let Some(healed) = self.healed else { return 0 };
         let is_late = |change: &&Change| change.acknowledged.is_some() && change.start >= healed;
-        self.changes.iter().filter(is_late).count() + self.sums.acknowledged_since(healed)
+        let changes = self.changes.iter().filter(is_late).count();
+        changes + self.sums.acknowledged_since(healed) + self.serial.acknowledged_since(healed)
     }
 
     /// Truncations that were acknowledged.
@@ -227,6 +230,7 @@ impl Requests {
     pub fn unknown_count(&self) -> usize {
         let changes = self.changes.iter().filter(|change| change.acknowledged.is_none() && !change.is_void).count();
         let is_unknown = |truncation: &&Truncation| matches!(truncation.end, TruncateEnd::Unknown(_));
+        let changes = changes + self.serial.unknown_count();
         changes + self.sums.unknown_count() + self.truncations.iter().filter(is_unknown).count()
     }
 
@@ -234,6 +238,7 @@ impl Requests {
     pub fn sent_count(&self) -> usize {
         let changes = self.changes.iter().filter(|change| !change.is_void).count();
         let is_sent = |truncation: &&Truncation| truncation.end != TruncateEnd::Void;
+        let changes = changes + self.serial.sent_count();
         changes + self.sums.sent_count() + self.truncations.iter().filter(is_sent).count()
     }
 }

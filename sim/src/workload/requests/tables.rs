@@ -2,13 +2,20 @@
 
 use std::net::SocketAddr;
 
+use histories::Workload;
+use histories::cas_register::CasRegister;
+use histories::list_append::ListAppend;
+use histories::map::{Map, entries};
+use histories::wr_register::WrRegister;
 use runtime::Runtime;
 
-use crate::client::{Client, ClientError, Statement};
+use crate::client::{Client, ClientError, Row, Statement};
 use crate::workload::{Key, padding};
 
 /// Partitions from this one on are pieces: all rows of one are written at once.
 pub const PIECES_FROM: i32 = 1000;
+/// Partitions from this one on are maps, whose entries are what rows are elsewhere.
+pub const MAPS_FROM: i32 = 2000;
 /// Rows of a piece.
 pub const PIECE_ROWS: i64 = 4;
 
@@ -27,6 +34,10 @@ pub(super) const INSERT_PIECE: &str = "INSERT INTO ring.pieces (p, c, v, pad) VA
 pub(super) const DELETE_PIECE: &str = "DELETE FROM ring.pieces WHERE p = ?";
 /// All rows of a piece.
 pub const SELECT_PIECE: &str = "SELECT p, c, v, pad FROM ring.pieces WHERE p = ?";
+pub(super) const DELETE_ENTRY: &str = "DELETE m[?] FROM ring.maps WHERE p = ?";
+const PUT: &str = "UPDATE ring.maps SET m[?] = ? WHERE p = ?";
+/// A map.
+pub const SELECT_MAP: &str = "SELECT m FROM ring.maps WHERE p = ?";
 pub(super) const UPDATE: &str = "UPDATE ring.counts SET n = n + ? WHERE p = ? AND c = ?";
 /// One counter.
 pub const SELECT_COUNT: &str = "SELECT p, c, n FROM ring.counts WHERE p = ? AND c = ?";
@@ -50,14 +61,33 @@ pub async fn prepare_tables(runtime: Runtime, address: SocketAddr, factors: Vec<
             "CREATE TABLE IF NOT EXISTS ring.counts (p int, c int, n counter, PRIMARY KEY (p, c)) WITH {small_files}"
         ),
     ];
-    for statement in statements {
+    let maps = format!("{} WITH {small_files}", Map::TABLES[0]);
+    let of_serial = [CasRegister::TABLES, ListAppend::TABLES, WrRegister::TABLES].concat();
+    let of_serial = of_serial.into_iter().map(|table| format!("{table} WITH {small_files}"));
+    for statement in statements.into_iter().chain([maps]).chain(of_serial) {
         client.change(&statement).await?;
     }
     Ok(())
 }
 
-/// Writes a row with the number of its change.
+/// True if all rows of that partition are written at once.
+pub fn is_piece(partition: i32) -> bool {
+    (PIECES_FROM..MAPS_FROM).contains(&partition)
+}
+
+/// The entries of a map that was read, as rows.
+pub fn read_map(partition: i32, rows: &[Row]) -> Result<Vec<(Key, u64)>, String> {
+    let row = |(clustering, value): (u64, u64)| (Key { partition, clustering: clustering.cast_signed() }, value);
+    entries(rows).map(|entries| entries.into_iter().map(row).collect())
+}
+
+/// Writes a row, or an entry of a map, with the number of its change.
 pub(super) fn insert(text: &'static str, key: Key, number: u64) -> Statement {
+    if key.partition >= MAPS_FROM {
+        let values = [key.clustering.to_be_bytes().to_vec(), number.to_be_bytes().to_vec()];
+        let values = values.into_iter().chain([key.partition.to_be_bytes().to_vec()]).collect();
+        return Statement { text: PUT, values };
+    }
     let values = vec![
         key.partition.to_be_bytes().to_vec(),
         key.clustering.to_be_bytes().to_vec(),

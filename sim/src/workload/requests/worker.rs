@@ -1,22 +1,30 @@
 //! Clients that send the requests of a run, and judge each answer as it comes.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::Duration;
 
 use cql_protocol::{BatchKind, Consistency, ErrorCode};
+use histories::Answer;
+use histories::cas_register::CasRegister;
+use histories::counter::amount;
+use histories::list_append::ListAppend;
+use histories::wr_register::WrRegister;
 use runtime::{Group, Runtime};
 
+use super::serial::Kept;
+use super::serial_answers::{note_end, note_refusal};
+use super::serial_levels::{home_of, serial_level, set_levels};
 use super::sums::Place;
 use super::tables::{
-    DELETE_PARTITION, DELETE_PIECE, DELETE_RANGE, DELETE_ROW, INSERT, INSERT_PIECE, LIMIT, PIECE_ROWS, PIECES_FROM,
-    SELECT_BACKWARDS, SELECT_COUNT, SELECT_LIMITED, SELECT_PARTITION, SELECT_PIECE, SELECT_SOME, UPDATE, insert,
-    timestamp,
+    DELETE_ENTRY, DELETE_PARTITION, DELETE_PIECE, DELETE_RANGE, DELETE_ROW, INSERT, INSERT_PIECE, LIMIT, MAPS_FROM,
+    PIECE_ROWS, PIECES_FROM, SELECT_BACKWARDS, SELECT_COUNT, SELECT_LIMITED, SELECT_MAP, SELECT_PARTITION,
+    SELECT_PIECE, SELECT_SOME, UPDATE, insert, read_map, timestamp,
 };
+use super::target::Target;
 use super::{Act, Change, CountSeen, Effect, Extent, Reach, Seen, SharedRequests, TruncateEnd, Truncation, Work};
 use crate::checker::requests::{judge, judge_count, judge_piece};
-use crate::client::{Client, ClientError, Statement};
+use crate::client::{Client, ClientError, Row, Statement};
 use crate::workload::{Key, read_count, read_row};
 
 /// Clustering keys of other partitions.
@@ -33,15 +41,6 @@ const QUIET: Duration = Duration::from_secs(10);
 const AGAIN: Duration = Duration::from_millis(50);
 /// The longest pause before a client connects again, microseconds.
 const REST_MICROS: u64 = 200_000;
-
-/// A node, as clients reach it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Target {
-    /// Its address.
-    pub address: SocketAddr,
-    /// The number of its datacenter.
-    pub datacenter: usize,
-}
 
 /// All clients send requests until the history is over.
 pub async fn work_requests(runtime: Runtime, work: Work, targets: Vec<Target>, history: SharedRequests) {
@@ -136,11 +135,24 @@ impl Worker {
                 let statement = Statement { text, values: vec![partition.to_be_bytes().to_vec()] };
                 self.delete(Extent::Partition(partition), statement).await;
             }
+            Act::PutEntry => {
+                let key = self.entry();
+                self.insert(INSERT, vec![key], None).await;
+            }
+            Act::DeleteEntry => {
+                let key = self.entry();
+                let values = vec![key.clustering.to_be_bytes().to_vec(), key.partition.to_be_bytes().to_vec()];
+                self.delete(Extent::Rows(Rc::new([key])), Statement { text: DELETE_ENTRY, values }).await;
+            }
+            Act::ReadMap => self.read_map().await,
             Act::Read => self.read().await,
             Act::ReadPiece => self.read_piece().await,
             Act::Scan => self.scan().await,
             Act::Add => self.add().await,
             Act::Count => self.count().await,
+            Act::CasRegister => self.serial::<CasRegister>().await,
+            Act::ListAppend => self.serial::<ListAppend>().await,
+            Act::WrRegister => self.serial::<WrRegister>().await,
             Act::Truncate => unreachable!("it is no request beside others"),
         }
     }
@@ -155,6 +167,12 @@ impl Worker {
 
     fn key(&self) -> Key {
         Key { partition: self.below(self.work.partitions) as i32, clustering: self.below(CLUSTERINGS) as i64 }
+    }
+
+    /// The place of an entry of a map.
+    fn entry(&self) -> Key {
+        let Key { partition, clustering } = self.key();
+        Key { partition: MAPS_FROM + partition, clustering }
     }
 
     fn piece(&self) -> i32 {
@@ -182,7 +200,9 @@ impl Worker {
     /// Rows of several partitions, none of them twice.
     async fn write_logged(&mut self) {
         let count = 2 + self.below(4);
-        let rows: BTreeMap<i32, Key> = (0..count).map(|_| self.key()).map(|key| (key.partition, key)).collect();
+        let has_maps = self.work.has(Act::PutEntry);
+        let any = |_| if has_maps && self.below(2) == 0 { self.entry() } else { self.key() };
+        let rows: BTreeMap<i32, Key> = (0..count).map(any).map(|key| (key.partition, key)).collect();
         self.insert(INSERT, rows.into_values().collect(), Some(BatchKind::Logged)).await;
     }
 
@@ -290,13 +310,31 @@ impl Worker {
         judge(&mut history, &seen, |key| key.partition == partition, Some(Reach::Some(1)));
     }
 
+    async fn read_map(&mut self) {
+        let partition = self.entry().partition;
+        let statement = Statement { text: SELECT_MAP, values: vec![partition.to_be_bytes().to_vec()] };
+        let Some((_, seen)) = self.ask(&statement, 1, |rows| read_map(partition, rows)).await else { return };
+        let mut history = self.history.borrow_mut();
+        let repaired = seen.reach.clone();
+        judge(&mut history, &seen, |key| key.partition == partition, Some(repaired));
+    }
+
     async fn ask_rows(&mut self, statement: &Statement, page: i32) -> Option<(Vec<(Key, u64)>, Seen)> {
+        self.ask(statement, page, |rows| rows.iter().map(read_row).collect()).await
+    }
+
+    async fn ask(
+        &mut self,
+        statement: &Statement,
+        page: i32,
+        read: impl Fn(&[Row]) -> Result<Vec<(Key, u64)>, String>,
+    ) -> Option<(Vec<(Key, u64)>, Seen)> {
         let mut connected = self.connect(self.work.reads).await?;
         let (start, reach, level) = (self.now(), connected.reach.clone(), format!("{:?}", connected.level));
         let answer = self.runtime.timeout(PATIENCE, connected.client.pages(statement, page)).await;
         let end = self.now();
         let Answered::Done(rows) = self.answered(answer.ok(), connected) else { return None };
-        match rows.iter().map(read_row).collect::<Result<Vec<_>, _>>() {
+        match read(&rows) {
             Ok(rows) => {
                 let by_key = rows.iter().copied().collect();
                 Some((rows, Seen { start, end, reach, level, rows: by_key }))
@@ -316,8 +354,7 @@ impl Worker {
         let start = self.now();
         for _ in 0..count {
             let place = self.place();
-            // Neither so small that sums meet, nor so large that they wrap.
-            let amount = (self.runtime.random_u64() >> 12) as i64 - (1 << 51);
+            let amount = amount(&mut |bound| self.below(bound));
             let begun = self.history.borrow_mut().sums.begin(place, amount, connected.reach.clone(), start);
             let Some(number) = begun else { continue };
             numbers.push(number);
@@ -370,6 +407,32 @@ impl Worker {
         }
     }
 
+    /// A conditional statement, or a read at a serial level.
+    async fn serial<W: Kept>(&mut self) {
+        let partition = self.below(self.work.partitions) as i32;
+        let datacenters = self.history.borrow().factors.len();
+        let home = home_of(partition, datacenters);
+        let Some(mut connected) = self.connect_within(self.work.writes, home).await else { return };
+        let asked = self.history.borrow_mut().serial.choose::<W>(partition, &mut |bound| self.below(bound));
+        let serial = serial_level(partition, datacenters, self.runtime.random_u64());
+        set_levels(&mut connected.client, W::is_read(&asked), serial, connected.level);
+        let start = self.now();
+        let ticket = W::of(&mut self.history.borrow_mut().serial).history.begin(partition, asked.clone(), start);
+        let request = W::request(&asked, partition);
+        let running = connected.client.run(&request.statement, None);
+        let answer = self.runtime.timeout(PATIENCE, running).await.ok();
+        let end = self.now();
+        if let Some(Err(error)) = &answer {
+            note_refusal(&mut self.history.borrow_mut(), error);
+        }
+        let rows = match self.answered(answer, connected) {
+            Answered::Done(rows) => Answer::Told(end, rows),
+            Answered::Nothing => Answer::Void,
+            Answered::Failed | Answered::Never => Answer::Unknown,
+        };
+        note_end::<W>(&mut self.history.borrow_mut(), (ticket, partition, &asked), &rows);
+    }
+
     /// Truncates; alone, if the work says so.
     async fn truncate(&mut self) {
         if self.work.gates_truncate {
@@ -400,7 +463,14 @@ impl Worker {
 
     /// A connection to any node, at one of these levels; none if it does not answer now.
     async fn connect(&mut self, levels: &[Consistency]) -> Option<Connected> {
-        let node = self.below(self.targets.len() as u64) as usize;
+        self.connect_within(levels, None).await
+    }
+
+    /// The same to any node of a datacenter.
+    async fn connect_within(&mut self, levels: &[Consistency], datacenter: Option<usize>) -> Option<Connected> {
+        let is_there = |node: &usize| datacenter.is_none_or(|of| self.targets[*node].datacenter == of);
+        let nodes: Vec<usize> = (0..self.targets.len()).filter(is_there).collect();
+        let node = nodes[self.below(nodes.len() as u64) as usize];
         let level = levels[self.below(levels.len() as u64) as usize];
         let target = self.targets[node];
         let client = match self.connections[node].take() {
@@ -415,7 +485,7 @@ impl Worker {
             self.runtime.sleep(Duration::from_micros(rest)).await;
             return None;
         };
-        client.consistency = level;
+        (client.consistency, client.serial_consistency) = (level, None);
         let reach = Reach::of(level, target.datacenter, &self.history.borrow().factors);
         Some(Connected { client, node, level, reach })
     }

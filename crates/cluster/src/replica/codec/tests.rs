@@ -8,6 +8,196 @@ use internode::{Head, write_frame};
 
 const NAME: BatchName = BatchName { host_id: HostId([6; 16]), boot: 7, shard: 8, sequence: 1 << 40 };
 
+const fn ballot(byte: u8) -> Ballot {
+    let mut bytes = [byte; 16];
+    bytes[6] = 0x11;
+    Ballot(bytes)
+}
+
+fn prepare() -> Prepare {
+    let (ballot, purpose, command) = (ballot(1), Purpose::Write, b"command".to_vec());
+    Prepare { ballot, purpose, wants_committed: false, rows: 5, bytes: 6, command }
+}
+
+fn accept() -> Accept {
+    let (ballot, original, mutations) = (ballot(2), ballot(1), vec![vec![3; MUTATION_BYTES_MIN], vec![4; 40]]);
+    Accept { table: TableId([7; 16]), key: b"key".to_vec(), proposal: Proposal { ballot, original, mutations } }
+}
+
+fn promised() -> Promised {
+    Promised {
+        promise: Promise::Made,
+        earlier: Some(ballot(3)),
+        accepted: Some(accept().proposal),
+        is_left_out: false,
+        committed: Some(Commit { ballot: ballot(5), original: ballot(4) }),
+        page: Page {
+            items: vec![7; 40],
+            more_after: Some(Position { token: Token(-5), key: vec![1, 2], row: Some(vec![3]) }),
+        },
+    }
+}
+
+/// All forms of the answer to a prepare.
+fn all_prepared() -> Vec<Prepared> {
+    let mut all = vec![Prepared::Outrun(ballot(9))];
+    let whole = promised();
+    let empty = Proposal { mutations: Vec::new(), ..accept().proposal };
+    for promise in [Promise::Made, Promise::Readable] {
+        for earlier in [None, whole.earlier] {
+            for accepted in [None, whole.accepted.clone(), Some(empty.clone())] {
+                for (committed, is_left_out) in [(None, false), (whole.committed, false), (whole.committed, true)] {
+                    for page in [whole.page.clone(), Page { items: Vec::new(), more_after: None }] {
+                        let accepted = accepted.clone();
+                        all.push(Prepared::Promised(Promised {
+                            promise,
+                            earlier,
+                            accepted,
+                            is_left_out,
+                            committed,
+                            page,
+                        }));
+                    }
+                }
+            }
+        }
+    }
+    all
+}
+
+#[test]
+fn the_messages_of_an_attempt_round_trip() {
+    let (purposes, mutations) = ([Purpose::Read, Purpose::Write], vec![vec![1; 300], vec![2; 27]]);
+    let mut requests = vec![PeerRequest::Accept(accept()), PeerRequest::Commit { mutations }];
+    requests.push(PeerRequest::Accept(Accept {
+        key: Vec::new(),
+        proposal: Proposal { mutations: Vec::new(), ..accept().proposal },
+        ..accept()
+    }));
+    for purpose in purposes {
+        for wants_committed in [false, true] {
+            requests.push(PeerRequest::Prepare(Prepare { purpose, wants_committed, ..prepare() }));
+        }
+    }
+    for request in requests {
+        let mut body = Vec::new();
+        let kind = encode_request(&request, &mut body);
+        assert_eq!(decode_request(kind, &body), Ok(request));
+        body.push(0);
+        // A command is the rest of its body.
+        assert!(kind == kind::PREPARE || decode_request(kind, &body).is_err(), "a byte too many is refused");
+    }
+    let accepted = [Accepted::Done, Accepted::Outrun(ballot(9))].map(PeerAnswer::Accepted);
+    for answer in all_prepared().into_iter().map(PeerAnswer::Prepared).chain(accepted) {
+        let mut body = Vec::new();
+        let kind = encode_answer(&answer, &mut body);
+        assert_eq!(decode_answer(kind, body.clone()), Ok(answer));
+        body.push(0);
+        assert!(decode_answer(kind, body).is_err(), "a byte too many is refused");
+    }
+}
+
+/// Without their last bytes the messages are refused, but where what is left is a shorter one: a command, or a proposal with fewer mutations.
+#[test]
+fn the_messages_of_an_attempt_are_refused_where_they_end_early() {
+    let mut body = Vec::new();
+    encode_request(&PeerRequest::Prepare(prepare()), &mut body);
+    let head = body.len() - prepare().command.len();
+    (0..head).for_each(|length| assert!(decode_request(kind::PREPARE, &body[..length]).is_err(), "{length} bytes"));
+    body.clear();
+    encode_request(&PeerRequest::Accept(accept()), &mut body);
+    let head = 16 + 1 + 3 + 32;
+    let ends = [head, head + 4 + MUTATION_BYTES_MIN];
+    for length in (0..body.len()).filter(|length| !ends.contains(length)) {
+        assert!(decode_request(kind::ACCEPT, &body[..length]).is_err(), "{length} bytes");
+    }
+    for answer in all_prepared() {
+        let mut body = Vec::new();
+        let kind = encode_answer(&PeerAnswer::Prepared(answer), &mut body);
+        (0..body.len()).for_each(|length| assert!(decode_answer(kind, body[..length].to_vec()).is_err()));
+    }
+    for answer in [Accepted::Done, Accepted::Outrun(ballot(9))] {
+        let mut body = Vec::new();
+        let kind = encode_answer(&PeerAnswer::Accepted(answer), &mut body);
+        (0..body.len()).for_each(|length| assert!(decode_answer(kind, body[..length].to_vec()).is_err()));
+    }
+}
+
+/// The ballots of a proposal.
+const HEAD: [u8; 32] = {
+    let mut head = [1; 32];
+    (head[6], head[22]) = (0x11, 0x11);
+    head
+};
+
+/// A peer's ballot goes into a register, and each later attempt must have a later one.
+#[test]
+fn ballots_after_which_there_can_be_no_others_are_refused() {
+    let (unsound, last) = (Ballot([0xff; 16]), Ballot(*b"\xff\xff\xff\xff\xff\xff\x1f\xff\x80\0\0\0\0\0\0\0"));
+    for ballot in [unsound, last] {
+        let requests = [
+            PeerRequest::Prepare(Prepare { ballot, ..prepare() }),
+            PeerRequest::Accept(Accept { proposal: Proposal { ballot, ..accept().proposal }, ..accept() }),
+            PeerRequest::Accept(Accept { proposal: Proposal { original: ballot, ..accept().proposal }, ..accept() }),
+        ];
+        for request in requests {
+            let mut body = Vec::new();
+            let kind = encode_request(&request, &mut body);
+            assert!(decode_request(kind, &body).is_err(), "{request:?}");
+        }
+        let committed = Some(Commit { ballot, original: ballot });
+        let answers = [
+            PeerAnswer::Accepted(Accepted::Outrun(ballot)),
+            PeerAnswer::Prepared(Prepared::Outrun(ballot)),
+            PeerAnswer::Prepared(Prepared::Promised(Promised { earlier: Some(ballot), ..promised() })),
+            PeerAnswer::Prepared(Prepared::Promised(Promised { committed, ..promised() })),
+        ];
+        for answer in answers {
+            let mut body = Vec::new();
+            let kind = encode_answer(&answer, &mut body);
+            assert!(decode_answer(kind, body).is_err(), "{answer:?}");
+        }
+    }
+}
+
+#[test]
+fn the_messages_of_an_attempt_with_lengths_that_cannot_be_take_no_memory() {
+    let mut body = Vec::new();
+    encode_request(&PeerRequest::Prepare(prepare()), &mut body);
+    for flags in 4..=u8::MAX {
+        body[0] = flags;
+        assert!(decode_request(kind::PREPARE, &body).is_err(), "flags {flags}");
+    }
+    // A key that is longer than the frame.
+    let key = [&[7; 16][..], &[0xff; 8], &[0x7f], &[0; 60]].concat();
+    assert!(decode_request(kind::ACCEPT, &key).is_err());
+    // Mutations that are longer than the frame, or shorter than any.
+    for length in [u32::MAX, 1 << 30, 100, MUTATION_BYTES_MIN as u32 - 1, 0] {
+        let body = [&[7; 16][..], &[3], b"key", &HEAD, &length.to_be_bytes(), &[0; 60]].concat();
+        assert!(decode_request(kind::ACCEPT, &body).is_err(), "a mutation of {length} bytes");
+    }
+    // 24 times the frame's bytes, if each were a vector.
+    let short = [&[7; 16][..], &[3], b"key", &HEAD, &[0; 4_000]].concat();
+    assert!(decode_request(kind::ACCEPT, &short).is_err());
+    let mut commit = Vec::new();
+    push_mutations(&[[0; 0]; 1000], &mut commit);
+    assert!(decode_request(kind::COMMIT, &commit).is_err());
+    assert!(decode_request(kind::COMMIT, &[0xff; 9]).is_err());
+    for (body, what) in [
+        (vec![1, 16], "flags"),
+        (vec![3, 0], "a verdict"),
+        ([&[1, 2][..], &[0xff; 8], &[0x7f]].concat(), "a proposal that is longer than the frame"),
+        ([&[1, 2, 31][..], &[0; 31]].concat(), "a proposal that is shorter than any"),
+        ([&[1, 0][..], &[0xff; 8], &[0x7f]].concat(), "items that are longer than the frame"),
+        (vec![1, 0, 0, 2], "an end of a page"),
+    ] {
+        assert!(decode_answer(kind::PREPARED, body).is_err(), "{what}");
+    }
+    for body in [vec![2], vec![3], vec![0xff; 17]] {
+        assert!(decode_answer(kind::ACCEPTED, body).is_err(), "there are two verdicts");
+    }
+}
+
 #[test]
 fn more_names_than_a_message_may_have_take_no_memory() {
     let mut body = Vec::new();
@@ -142,6 +332,13 @@ fn frames() -> Vec<(&'static str, Vec<u8>)> {
         ("batch done", request(PeerRequest::BatchDone { names: vec![NAME] })),
         ("batch ask", request(PeerRequest::BatchAsk { names: vec![NAME] })),
         ("fates", answer(PeerAnswer::Fates(vec![Fate::Unfinished, Fate::Done]))),
+        ("prepare", request(PeerRequest::Prepare(prepare()))),
+        ("accept", request(PeerRequest::Accept(accept()))),
+        ("commit", request(PeerRequest::Commit { mutations: vec![b"first".to_vec(), b"register".to_vec()] })),
+        ("promised", answer(PeerAnswer::Prepared(Prepared::Promised(promised())))),
+        ("outrun", answer(PeerAnswer::Prepared(Prepared::Outrun(ballot(9))))),
+        ("accepted", answer(PeerAnswer::Accepted(Accepted::Done))),
+        ("not accepted", answer(PeerAnswer::Accepted(Accepted::Outrun(ballot(9))))),
     ]
 }
 

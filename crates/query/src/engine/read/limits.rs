@@ -99,7 +99,7 @@ pub(in crate::engine) fn limit(operand: Option<&Operand>, binds: &Binds<'_>) -> 
 }
 
 /// What a page from another shard may hold for the rows that are still wanted.
-pub(super) fn page_limits(select: &Select, limits: RowLimits) -> PageLimits {
+pub(in crate::engine) fn page_limits(select: &Select, limits: RowLimits) -> PageLimits {
     // Rows of which only dropped columns are left are read, and not shown. How many rows a group has is not known.
     let is_shown = select.filters.is_empty() && select.table.dropped.is_empty();
     let are_rows = matches!(select.output, Output::Rows(_));

@@ -136,9 +136,16 @@ async fn read(shard: &Shard) -> Rows {
     sink.rows
 }
 
+/// A third of 39 seeds where `HELENUS_SAMPLE` chooses one, as a change's run does by its commit's hash; else all.
+fn seeds() -> impl Iterator<Item = u64> {
+    let sample: Option<u64> =
+        std::env::var("HELENUS_SAMPLE").ok().map(|number| number.parse().expect("HELENUS_SAMPLE is a number"));
+    (1..40).filter(move |seed| sample.is_none_or(|sample| seed % 3 == sample % 3))
+}
+
 #[test]
 fn reads_give_the_same_before_and_behind() {
-    for seed in 1..40u64 {
+    for seed in seeds() {
         let folder = Folder::new("compact-same");
         let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
         let mut options = StorageOptions::new(&folder.path, 1, 16 << 20);

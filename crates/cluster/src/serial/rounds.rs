@@ -11,18 +11,15 @@ use schema::Table;
 use storage::{Ack, ApplyError, LogSequence, ReadEnd, TryOutcome};
 use topology::Token;
 
-use super::ballot::Ballot;
-use super::queue::{Claim, Queue};
-use super::state::{Proposal, State};
-use super::table::{STATE_TABLE, StateReader, clustering_of, encode_state};
+use crate::paxos::{
+    Ballot, Claim, Commit, Kept, Purpose, Register, STATE_TABLE, State, StateReader, clustering_of, encode_registers,
+};
 use crate::replica::{ReplicaError, Shards, apply_error, apply_when_there_is_room, unreadable};
 use crate::timeouts::TimeoutKind;
 
 /// The attempts at this shard's partitions.
 pub(crate) struct Rounds {
     shards: Rc<Shards>,
-    /// The partitions with a conditional statement under way.
-    queue: Queue,
 }
 
 /// An attempt at one partition that this shard owns.
@@ -39,13 +36,13 @@ pub struct Attempt<'p> {
 
 impl Rounds {
     pub(crate) fn new(shards: Rc<Shards>) -> Rc<Rounds> {
-        Rc::new(Rounds { shards, queue: Queue::default() })
+        Rc::new(Rounds { shards })
     }
 
     /// Whether nobody makes an attempt at a partition of this shard that goes on beyond the present call.
     #[inline]
     pub(crate) fn is_untouched(&self, table: &Table, key: &[u8]) -> bool {
-        self.queue.is_free(table.id, key) || self.shards.storage.planted().is(Bug::ConditionReadUnclaimed)
+        self.shards.queue.is_free(table.id, key) || self.shards.storage.planted().is(Bug::ConditionReadUnclaimed)
     }
 
     /// Begins an attempt that ends within the present call. `None`: it must wait.
@@ -67,7 +64,7 @@ impl Rounds {
             ReadEnd::Complete | ReadEnd::Stopped(_) => {}
             ReadEnd::Paused(_) => return None,
         }
-        let state = reader.finish();
+        let state = reader.finish(|position| storage::is_truncated_after(&self.shards.storage, table.id, position));
         let attempt = Attempt { rounds: Rc::clone(self), table, token, key, now_in_seconds, state, claim: None };
         // What another has left is finished by one who may wait.
         attempt.state.unfinished().is_none().then_some(attempt)
@@ -86,7 +83,7 @@ impl Rounds {
         let time = self.shards.timeouts.get(TimeoutKind::CasContention);
         let claim = match storage.planted().is(Bug::ConditionReadUnclaimed) {
             true => None,
-            false => match self.queue.claim((&self.shards.runtime, time), table.id, key).await {
+            false => match self.shards.queue.claim((&self.shards.runtime, time), table.id, key).await {
                 Some(claim) => Some(claim),
                 None => return Ok(None),
             },
@@ -97,11 +94,13 @@ impl Rounds {
         let mut reader = StateReader::default();
         let read = storage.read_through(&command, &mut reader).await;
         let _ = read.map_err(|error| unreadable(self.shards.here().0, error))?;
-        let state = reader.finish();
+        let state = reader.finish(|position| storage::is_truncated_after(storage, table.id, position));
         let mut attempt = Attempt { rounds: Rc::clone(self), table, token, key, now_in_seconds, state, claim };
-        if let Some(Proposal { ballot, mutations }) = attempt.state.unfinished().cloned() {
+        if let Some(proposal) = attempt.state.unfinished().cloned() {
             stdx::sometimes!("another's proposal finished");
-            attempt.commit(ballot, mutations).await?;
+            let marked = attempt.mark(&[Register::Committed(proposal.commit())]);
+            attempt.state.commit(proposal.commit());
+            attempt.apply(proposal.mutations, marked).await?;
         }
         Ok(Some(attempt))
     }
@@ -140,8 +139,13 @@ impl Attempt<'_> {
     }
 
     /// Proposes and commits encoded mutations of the partition. Gives the sequence that the reply must wait for.
-    pub async fn commit(&mut self, ballot: Ballot, mut mutations: Vec<Vec<u8>>) -> Result<LogSequence, ReplicaError> {
-        mutations.push(self.committed(ballot));
+    pub async fn commit(&mut self, ballot: Ballot, mutations: Vec<Vec<u8>>) -> Result<LogSequence, ReplicaError> {
+        let state = self.committed(ballot);
+        self.apply(mutations, state).await
+    }
+
+    async fn apply(&self, mut mutations: Vec<Vec<u8>>, state: Vec<u8>) -> Result<LogSequence, ReplicaError> {
+        mutations.push(state);
         let storage = &self.rounds.shards.storage;
         let applied = apply_when_there_is_room(storage, &mutations).await;
         let ack = applied.map_err(|error| apply_error(self.rounds.shards.here().0, error))?;
@@ -151,16 +155,18 @@ impl Attempt<'_> {
     /// The state's mutation once the ballot is promised, its proposal accepted, and committed: one step, as nobody is told of those
     /// in between.
     fn committed(&mut self, ballot: Ballot) -> Vec<u8> {
-        let is_finishing = self.state.unfinished().is_some_and(|proposal| proposal.ballot == ballot);
-        if !is_finishing {
-            self.state.promise(ballot).expect("an attempt's ballot is later than all that the partition has seen");
-            let proposal = Proposal { ballot, mutations: Vec::new() };
-            self.state.accept(proposal).expect("nobody was promised anything since");
-        }
-        self.state.commit(ballot);
+        let promised = self.state.prepare(Purpose::Write, ballot);
+        promised.expect("an attempt's ballot is later than all that the partition has seen");
+        let commit = Commit { ballot, original: ballot };
+        self.state.commit(commit);
+        self.mark(&[Register::Promised(ballot), Register::Committed(commit)])
+    }
+
+    /// The mutation that writes registers.
+    fn mark(&self, registers: &[Register<'_>]) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(160);
         let place = (self.token, self.key);
-        encode_state(&self.state, ballot, self.table, place, self.now_in_seconds, &mut bytes);
+        encode_registers(registers, self.table, place, Kept::Expiring(self.now_in_seconds), &mut bytes);
         bytes
     }
 

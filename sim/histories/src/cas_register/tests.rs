@@ -5,11 +5,11 @@ use super::*;
 const NOTHING: Registers = [None, None];
 
 fn told(asked: Asked, start: u64, end: u64, told: Told) -> Operation {
-    Operation { asked, start, end: Some(end), told }
+    Operation { asked, start, answer: Answer::Told(end, told) }
 }
 
 fn untold(asked: Asked, start: u64) -> Operation {
-    Operation { asked, start, end: None, told: Told::Nothing }
+    Operation { asked, start, answer: Answer::Unknown }
 }
 
 fn insert(value: u64) -> Asked {
@@ -29,7 +29,7 @@ fn saw(value: u64) -> Told {
 }
 
 fn holds(operations: &[Operation]) -> bool {
-    check(operations).is_ok()
+    CasRegister::check(operations).is_empty()
 }
 
 #[test]
