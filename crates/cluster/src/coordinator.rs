@@ -187,7 +187,7 @@ impl Coordinator {
     /// The place of the rounds of the plan's partition.
     #[inline]
     pub fn serial_place(&self, plan: &ReplicaPlan<'_>) -> PlanPlace {
-        // Other nodes do not answer rounds yet.
+        // Another node that is the only replica has rounds of its own, and so have several.
         plan.place(plan.is_local_alone(), self.shard())
     }
 

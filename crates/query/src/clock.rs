@@ -10,6 +10,8 @@ use runtime::Runtime;
 pub(crate) struct TimestampClock {
     runtime: Runtime,
     last: Cell<i64>,
+    /// The last ballot that followed a clock that is ahead.
+    last_ahead: Cell<i64>,
     last_uuid: Cell<u64>,
     /// The clock sequence and node of time-based UUIDs: of the shard and of this start of the process, so that no two
     /// sources share them.
@@ -27,7 +29,7 @@ impl TimestampClock {
         let sequence = (shard ^ (boot << 6)) & 0x3fff;
         let node = (runtime.random_u64() & 0xffff_ffff_ffff) | 0x0100_0000_0000;
         let uuid_tail = ((0b10 << 62) | (sequence << 48) | node).to_be_bytes();
-        TimestampClock { runtime, last: Cell::new(0), last_uuid: Cell::new(0), uuid_tail }
+        TimestampClock { runtime, last: Cell::new(0), last_ahead: Cell::new(0), last_uuid: Cell::new(0), uuid_tail }
     }
 
     /// A timestamp, microseconds since 1970, greater than all given before. `now` is the wall clock's time, which the
@@ -45,12 +47,20 @@ impl TimestampClock {
         self.runtime.wall_clock_micros()
     }
 
-    /// A ballot, later than `latest`, which may be of another start or shard, with a timestamp later than all that were given
-    /// before. The next timestamps are later than its own.
+    /// A ballot, later than `latest`, which may be of another start, shard or node, with a timestamp later than all that were given
+    /// before. The next timestamps are later than its own, unless `latest` is of a clock that is ahead: plain writes do not follow that one
+    /// (CASSANDRA-7801).
     pub(crate) fn ballot(&self, latest: Option<Ballot>) -> Ballot {
         let after = latest.map_or(i64::MIN, |latest| latest.micros().saturating_add(1));
-        let micros = self.next(self.wall_micros().max(after));
-        Ballot(self.uuid_of(u64::try_from(micros).unwrap_or(0) * 10 + UUID_EPOCH_STEPS))
+        let wall = self.wall_micros();
+        let steps = |micros: i64| u64::try_from(micros).unwrap_or(0) * 10 + UUID_EPOCH_STEPS;
+        if after <= wall.max(self.last.get() + 1) {
+            return Ballot(self.uuid_of(steps(self.next(wall))));
+        }
+        // Of its own row, whose ballots have another step within the microsecond: none is given twice, whenever the wall clock gets there.
+        let micros = after.max(self.last_ahead.get() + 1);
+        self.last_ahead.set(micros);
+        Ballot(self.uuid_of(steps(micros) + 1))
     }
 
     /// A version 1 UUID, later than all that were given before.

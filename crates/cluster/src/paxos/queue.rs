@@ -25,7 +25,7 @@ pub(crate) struct Queue {
 pub(crate) struct Claim {
     queue: Queue,
     place: Place,
-    /// Always there but while it is dropped.
+    /// Missing while it is waited for, and while it is dropped.
     permit: Option<Permit>,
 }
 
@@ -51,20 +51,16 @@ impl Queue {
             stdx::sometimes!("too many wait for a partition");
             return None;
         }
-        let permit = match waiting.try_acquire() {
+        // Also where the future is dropped, the partition is left.
+        let mut claim = Claim { queue: self.clone(), place, permit: None };
+        claim.permit = match waiting.try_acquire() {
             Some(permit) => Some(permit),
             None => {
                 stdx::sometimes!("conditional statements wait for each other");
                 runtime.timeout(time, waiting.acquire()).await.ok()
             }
         };
-        match permit {
-            Some(permit) => Some(Claim { queue: self.clone(), place, permit: Some(permit) }),
-            None => {
-                self.leave(&place);
-                None
-            }
-        }
+        claim.permit.is_some().then_some(claim)
     }
 
     /// Forgets the partition if nobody is there any more.

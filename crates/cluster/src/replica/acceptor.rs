@@ -43,6 +43,8 @@ struct Held<'a> {
     key: &'a [u8],
     planned: Epoch,
     state: State,
+    /// True if what was written last was written in one call.
+    is_short: bool,
     _claim: Claim,
 }
 
@@ -55,7 +57,9 @@ impl Acceptor {
         let KeyRange::Partition { token, key } = command.keys else {
             return Err(self.malformed("an attempt is about one partition".to_owned()));
         };
-        let mut held = self.hold(command.table, (token, key), planned).await?;
+        let Some(mut held) = self.hold(command.table, (token, key), planned).await? else {
+            return Ok(Prepared::Outrun(prepare.ballot));
+        };
         let before = held.state.clone();
         let promise = match held.state.prepare(prepare.purpose, prepare.ballot) {
             Ok(promise) => promise,
@@ -66,10 +70,17 @@ impl Acceptor {
             (Promise::Made, Purpose::Read) => held.write(Register::ReadPromised(prepare.ballot)).await?,
             (Promise::Readable, _) => {}
         }
+        let table = Rc::clone(&held.table);
         drop(held);
         let page = self.page(prepare, planned).await?;
         // What the page shows is there to stay as well.
         self.synced(Bug::PromiseNotSynced).await?;
+        // A page that is read while something is committed may have a part of it, or have it without what was committed before.
+        let after = self.registers(&table, (token, key)).await?;
+        if (&after.accepted, after.committed) != (&before.accepted, before.committed) {
+            stdx::sometimes!("a page is read beside a commit");
+            return Ok(Prepared::Outrun(after.latest().unwrap_or(prepare.ballot)));
+        }
         let State { promised: earlier, committed, .. } = before;
         let (accepted, is_left_out) = before.shown(prepare.wants_committed);
         Ok(Prepared::Promised(Promised { promise, earlier, accepted, is_left_out, committed, page }))
@@ -78,7 +89,9 @@ impl Acceptor {
     /// Accepts a proposal.
     pub(crate) async fn accept(&self, accept: Accept, planned: Epoch) -> Result<Accepted, ReplicaError> {
         let (shard, Accept { table, key, proposal }) = (self.runtime.shard(), accept);
-        let mut held = self.hold(table, (token_of(&key), &key), planned).await?;
+        let Some(mut held) = self.hold(table, (token_of(&key), &key), planned).await? else {
+            return Ok(Accepted::Outrun(proposal.ballot));
+        };
         if self.storage.planted().is(Bug::AcceptedOverLaterPromise) {
             held.state = State::default();
         }
@@ -87,32 +100,40 @@ impl Acceptor {
         }
         let position = storage::write_start(&self.storage).map_err(|error| apply_error(shard.0, error))?;
         let accepted = held.state.accepted.clone();
-        held.write(Register::Accepted(accepted.as_ref().expect("it was just accepted"), position)).await?;
+        let written = held.write(Register::Accepted(accepted.as_ref().expect("it was just accepted"), position)).await;
+        written.map_err(|error| match error {
+            // It is written, in steps: the coordinator must not take it for refused.
+            ReplicaError::Stale { shard, .. } if !held.is_short => ReplicaError::Gone { shard },
+            error => error,
+        })?;
         drop(held);
         self.synced(Bug::PromiseNotSynced).await?;
         Ok(Accepted::Done)
     }
 
-    /// Claims a partition and reads its registers, once the node has applied what the plan rests on.
+    /// Claims a partition and reads its registers, once the node has applied what the plan rests on. `None`: others were at the partition for too long.
     async fn hold<'a>(
         &'a self,
         table: TableId,
         (token, key): (Token, &'a [u8]),
         planned: Epoch,
-    ) -> Result<Held<'a>, ReplicaError> {
+    ) -> Result<Option<Held<'a>>, ReplicaError> {
         let shard = self.runtime.shard();
         self.fence.gate(shard, planned).reach().await?;
         if token_of(key) != token {
             return Err(self.malformed("a partition's token is not its key's".to_owned()));
         }
         let time = self.timeouts.get(TimeoutKind::CasContention);
-        let Some(claim) = self.queue.claim((&self.runtime, time), table, key).await else {
-            let problem = "too many conditional statements wait for the partition".to_owned();
-            return Err(ReplicaError::Overloaded { shard: shard.into(), problem });
-        };
+        let Some(claim) = self.queue.claim((&self.runtime, time), table, key).await else { return Ok(None) };
         let Some(table) = self.storage.definition(table) else {
             return Err(ReplicaError::UnknownTable { shard: shard.into() });
         };
+        let state = self.registers(&table, (token, key)).await?;
+        Ok(Some(Held { acceptor: self, table, token, key, planned, state, is_short: true, _claim: claim }))
+    }
+
+    /// The registers of a partition.
+    async fn registers(&self, table: &Table, (token, key): (Token, &[u8])) -> Result<State, ReplicaError> {
         let clustering = clustering_of(table.id);
         let slices = [Slice::of_prefix(&clustering)];
         let now_in_seconds = u32::try_from(self.runtime.wall_clock_micros() / 1_000_000).unwrap_or(u32::MAX);
@@ -120,9 +141,8 @@ impl Acceptor {
             ReadCommand { slices: &slices, ..ReadCommand::partition(STATE_TABLE, token, key, now_in_seconds) };
         let mut reader = StateReader::default();
         let read = self.storage.read_through(&command, &mut reader).await;
-        let _ = read.map_err(|error| unreadable(shard.0, error))?;
-        let state = reader.finish(|position| storage::is_truncated_after(&self.storage, table.id, position));
-        Ok(Held { acceptor: self, table, token, key, planned, state, _claim: claim })
+        let _ = read.map_err(|error| unreadable(self.runtime.shard().0, error))?;
+        Ok(reader.finish(|position| storage::is_truncated_after(&self.storage, table.id, position)))
     }
 
     async fn page(&self, prepare: &Prepare, planned: Epoch) -> Result<Page, ReplicaError> {
@@ -147,7 +167,7 @@ impl Acceptor {
 
 impl Held<'_> {
     /// Writes a register. The fence is asked in the call that does.
-    async fn write(&self, register: Register<'_>) -> Result<(), ReplicaError> {
+    async fn write(&mut self, register: Register<'_>) -> Result<(), ReplicaError> {
         let Acceptor { runtime, storage, fence, .. } = self.acceptor;
         let mut bytes = Vec::with_capacity(160);
         encode_registers(&[register], &self.table, (self.token, self.key), Kept::Always, &mut bytes);
@@ -156,6 +176,7 @@ impl Held<'_> {
         let mutation = [bytes];
         if !super::apply::is_small(&mutation) {
             gate.check_table(self.table.id)?;
+            self.is_short = false;
             storage.apply_in_steps(&mutation).await.map_err(refused)?;
             return Ok(gate.check_table(self.table.id)?);
         }

@@ -44,8 +44,8 @@ where
         let handle =
             move |caller: Caller, body: &[u8]| Ok(serve(caller, decode_request(verb, body).map_err(Malformed::new)?));
         match verb {
-            // A write that has begun is applied as a whole, whoever still waits for it.
-            kind::READ | kind::DIGEST => {
+            // A write that has begun is applied as a whole, whoever still waits for it; a promise is one call.
+            kind::READ | kind::DIGEST | kind::PREPARE => {
                 verbs.register_cancellable_by_caller(verb, name, PAGE_BYTES_MAX as usize, handle);
             }
             _ => verbs.register_by_caller(verb, name, handle),

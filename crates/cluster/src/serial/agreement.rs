@@ -16,10 +16,11 @@ use topology::{ConsistencyLevel, Epoch, NodeIndex, Token};
 
 use super::asked::{Answers, Electorate, is_refused_before};
 use super::findings::{Doubts, Fate, Finding, Next, judge};
+use crate::fence::Plan;
 use crate::outcome::Failure;
 use crate::paxos::{Ballot, Claim, Kept, Promise, Proposal, Purpose, Queue, Register, encode_registers};
 use crate::plan::{Placement, ReplicaPlan};
-use crate::read::{Reads, limits_of_each, planned_at};
+use crate::read::{Reads, judge_read, limits_of_each, planned_at};
 use crate::replica::{Accept, PageLimits, Prepare, Shards};
 use crate::timeouts::TimeoutKind;
 use crate::write::{PlannedMutation, Writes};
@@ -261,6 +262,8 @@ impl Agreement<'_> {
         let limits = PageLimits { planned: self.planned, ..limits };
         let reads = &self.agreements.reads;
         let read = reads.read_given(&self.plan, (self.table, command, limits), pages, self.until, sink).await;
+        let kind = (TimeoutKind::Read, self.planned);
+        let read = judge_read(&self.agreements.shards, kind, self.plan.nodes, read).await;
         read.map_err(|failure| self.error(failure))
     }
 
@@ -284,7 +287,7 @@ impl Agreement<'_> {
 
     /// Sees to it that an answer without a proposal stays true: nothing that it did not show is chosen under an earlier ballot.
     pub async fn settle(&mut self) -> Result<Proposed, AgreementError> {
-        let ready = self.prepared.as_ref().expect("a majority has promised");
+        let ready = self.prepared.as_mut().expect("a majority has promised");
         let planted = self.agreements.shards.storage.planted();
         if !ready.is_pending || planted.is(Bug::FastReadOverAccepted) {
             return Ok(Proposed::Chosen);
@@ -294,6 +297,7 @@ impl Agreement<'_> {
             return Ok(Proposed::Overtaken);
         }
         stdx::sometimes!("an empty proposal is put");
+        ready.is_pending = false;
         let (ballot, mutations) = (ready.ballot, Vec::new());
         match self.accept(Proposal { ballot, original: ballot, mutations }).await? {
             AcceptEnd::Chosen => Ok(Proposed::Chosen),
@@ -310,7 +314,22 @@ impl Agreement<'_> {
     /// If nothing was proposed.
     pub async fn commit(&mut self, level: ConsistencyLevel) -> Result<(), Failure> {
         let chosen = self.chosen.as_ref().expect("it is chosen");
-        self.agreements.writes.commit(self.planned_mutations(chosen), level).await
+        let committed = self.agreements.writes.commit(self.planned_mutations(chosen), level).await;
+        committed.map_err(|failure| match failure {
+            // The statement must not run again, nor be taken for refused.
+            Failure::Outdated | Failure::Refused(_) => Failure::Timeout { received: 0 },
+            failure => failure,
+        })
+    }
+
+    /// True if a proposal of the statement may be chosen yet: an error does not say that nothing is written.
+    pub fn is_in_doubt(&self) -> bool {
+        !self.doubts.is_empty()
+    }
+
+    /// True if [`Agreement::settle`] has something to do.
+    pub fn is_pending(&self) -> bool {
+        self.prepared.as_ref().is_some_and(|ready| ready.is_pending)
     }
 
     /// The promises of a majority for a new ballot: what each has shown, and whether the attempt may propose. `None`: others are ahead.
@@ -395,7 +414,8 @@ impl Agreement<'_> {
         }
         let Shards { fence, .. } = &*self.agreements.shards;
         let nodes: Vec<NodeIndex> = answers.done.iter().map(|(node, _)| *node).collect();
-        let is_moved = fence.is_placed_otherwise(self.planned);
+        let judged = fence.judge(self.table.id, self.moment, self.plan.replication.placed(), true);
+        let is_moved = !matches!(judged, Plan::Stands(_));
         match self.electorate.stale(answers) {
             Some((node, epoch)) if !self.electorate.is_majority(&nodes) => {
                 let host = self.plan.nodes.ring().node(node).host_id;
@@ -440,8 +460,9 @@ impl Agreement<'_> {
         let mut mark = Vec::with_capacity(128);
         let registers = [Register::Committed(proposal.commit())];
         encode_registers(&registers, self.table, (self.token, self.key), Kept::Always, &mut mark);
-        let mut mutations = proposal.mutations.clone();
-        mutations.push(mark);
+        // First: where a long commit is applied in steps, an acceptor that reads meanwhile sees that there is one.
+        let mut mutations = vec![mark];
+        mutations.extend(proposal.mutations.iter().cloned());
         mutations
     }
 

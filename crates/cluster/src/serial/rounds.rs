@@ -166,7 +166,12 @@ impl Attempt<'_> {
     fn mark(&self, registers: &[Register<'_>]) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(160);
         let place = (self.token, self.key);
-        encode_registers(registers, self.table, place, Kept::Expiring(self.now_in_seconds), &mut bytes);
+        // What another node's attempt has left does not expire, and would come back when the mark of its commit does.
+        let kept = match self.state.accepted {
+            Some(_) => Kept::Always,
+            None => Kept::Expiring(self.now_in_seconds),
+        };
+        encode_registers(registers, self.table, place, kept, &mut bytes);
         bytes
     }
 

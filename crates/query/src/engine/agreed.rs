@@ -45,17 +45,20 @@ pub(super) async fn conditional(
         }
         let mut current = request.reader(seconds);
         let _ = agreement.feed(command, limits, &mut current).await.map_err(failed)?;
-        current.check_length()?;
-        if !engine.holds(request, &current).await? {
+        let in_doubt = agreement.is_in_doubt();
+        // An error says that nothing is written, unless an earlier proposal may be.
+        let refused = |error| if in_doubt { failed(AgreementError::Unknown { received: 0 }) } else { error };
+        current.check_length().map_err(refused)?;
+        if !engine.holds(request, &current).await.map_err(refused)? {
             if agreement.settle().await.map_err(failed)? == Proposed::Overtaken {
                 continue;
             }
             request.write_result(Some(&current), (reply.version, reply.stream), out);
             return Ok(());
         }
-        required = check_commit(engine, first, request, levels)?;
+        required = check_commit(engine, first, request, levels).map_err(refused)?;
         let time = write_time(agreement.ballot().micros(), params, seconds);
-        let mutations = engine.mutations(request, &current, time, watch).await?;
+        let mutations = engine.mutations(request, &current, time, watch).await.map_err(refused)?;
         if agreement.propose(mutations).await.map_err(failed)? == Proposed::Chosen {
             break;
         }
@@ -106,6 +109,10 @@ pub(super) async fn select(
     }
     let done = agreement.feed(command, limits, emitter).await;
     emitter.end_read(Some(key));
+    // Later pages may have what was committed since the promises: then the statement begins again.
+    if done.is_ok() && agreement.is_pending() && agreement.settle().await.map_err(failed)? == Proposed::Overtaken {
+        return Err(failed(AgreementError::Failed(Failure::Outdated)));
+    }
     Ok(end_of_last(done.map_err(failed)?, key, emitter))
 }
 

@@ -146,9 +146,9 @@ fn an_accepted_proposal_is_finished_first() {
         let mut mutation = MutationEncoder::begin(&mut proposed, table.id, token_of(&key), &key);
         mutation.row([]).liveness(micros, None).cell(column, micros, None, &7i32.to_be_bytes());
         mutation.finish();
-        let epoch = [0; 8];
+        let position = [0; 18];
         let length = (proposed.len() as u32).to_be_bytes();
-        let proposal = [&ballot[..], &ballot, &epoch, &length, &proposed].concat();
+        let proposal = [&ballot[..], &ballot, &length, &proposed, &position].concat();
         let mut state = Vec::new();
         let mut mutation = MutationEncoder::begin(&mut state, STATE_TABLE, token_of(&key), &key);
         let mut row = mutation.row([&table.id.0[..]]);
