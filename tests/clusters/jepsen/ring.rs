@@ -127,6 +127,7 @@ impl Ring {
                 node.server.as_ref().expect("it is stopped").resume();
             }
             if node.server.is_none() {
+                until("the killed server's ports are free", || node.host.is_silent());
                 node.server = Some(node.builder.launch());
             }
         }
