@@ -20,14 +20,29 @@ fn each_scenario_holds_is_the_same_twice_and_gives_back_what_it_took() {
     let sample: Option<usize> =
         std::env::var("HELENUS_SAMPLE").ok().map(|number| number.parse().expect("HELENUS_SAMPLE is a number"));
     let again = |index: usize| sample.is_none_or(|sample| index % SAMPLES == sample % SAMPLES);
-    let (before, mut count) = (resident_mib(), 0);
-    for (index, (scenario, hash)) in scenarios.iter().zip(hashes).enumerate().filter(|(index, _)| again(*index)) {
-        assert_eq!(hash_of(scenario, 1), hash, "{}, number {index}: another trace of the same seed", scenario.name);
-        count += 1;
-    }
+    let run_again = || {
+        let chosen = scenarios.iter().zip(&hashes).enumerate().filter(|(index, _)| again(*index));
+        chosen.map(|(index, (scenario, hash))| {
+            assert_eq!(
+                hash_of(scenario, 1),
+                *hash,
+                "{}, number {index}: another trace of the same seed",
+                scenario.name
+            );
+        })
+    };
+    let (before, count) = (resident_mib(), run_again().count() as u64);
     let after = resident_mib();
-    let bound = before + count * GROWTH_MIB_MAX;
-    assert!(after <= bound, "{before} MiB after a run of each scenario, {after} after {count} others");
+    if after > before + count * GROWTH_MIB_MAX {
+        // An allocator keeps what a large scenario has freed, once. A node that is not given back is held again each time.
+        let twice = run_again().count() as u64;
+        let later = resident_mib();
+        let bound = after + twice * GROWTH_MIB_MAX;
+        assert!(
+            later <= bound,
+            "{before} MiB after a run of each scenario, {after} after {count} others, then {later}"
+        );
+    }
 }
 
 /// Hash of the run's trace, after its checks.

@@ -20,8 +20,8 @@ const AT_MOST: Duration = Duration::from_secs(120);
 /// As long as a node remembers what it owes another one, and longer.
 const AWAY: Duration = Duration::from_secs(30);
 
-const INSERT_REGISTER: &str = "INSERT INTO sim.registers (p, c, v) VALUES (1, 0, 1)";
-const SET_REGISTER: &str = "UPDATE sim.registers SET v = ? WHERE p = 1 AND c = 0 IF v = 1";
+const INSERT_REGISTER: &str = "INSERT INTO ring.registers (p, c, v) VALUES (1, 0, 1)";
+const SET_REGISTER: &str = "UPDATE ring.registers SET v = ? WHERE p = 1 AND c = 0 IF v = 1";
 const INSERT: &str = "INSERT INTO ring.rows (p, c, v, pad) VALUES (1, ?, ?, ?)";
 const INSERT_AFTER: &str = "INSERT INTO sim.rows (p, c, v) VALUES (?, 0, 1)";
 const SELECT: &str = "SELECT c, v FROM ring.rows WHERE p = 1";
