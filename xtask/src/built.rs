@@ -137,7 +137,9 @@ fn is_warning(line: &str) -> bool {
 
 /// The test binary that a message of cargo's names, if it is of one.
 fn test_binary(message: &str) -> Option<TestBinary> {
-    if !message.starts_with('{') || !message.contains("\"test\":true") {
+    let (_, profile) = message.strip_prefix('{')?.split_once("\"profile\":{")?;
+    // The target says so too, of a program that could be built as a test.
+    if !profile.split_once('}')?.0.contains("\"test\":true") {
         return None;
     }
     let (_, target) = message.split_once("\"target\":{")?;
@@ -167,6 +169,7 @@ mod tests {
         assert_eq!((found.name(), found.program), ("storage engine".to_string(), PathBuf::from("/t/engine-02")));
         assert_eq!(found.package, PathBuf::from("/h/crates/storage"));
         assert_eq!(test_binary(&message("crates/storage", "storage", false, "null")), None);
+        assert_eq!(test_binary(&message("xtask", "xtask", false, r#""/t/xtask""#)), None, "a program");
         assert_eq!(test_binary("   Compiling helenus-storage v0.1.0"), None);
     }
 
