@@ -261,7 +261,7 @@ mod tests {
         }
     }
 
-    /// What `work` gives once the folder is unlocked. The child that another test starts has this process's files, and with them a lock that was
+    /// The result of `work` once the folder is unlocked. The child that another test starts has this process's files, and with them a lock that was
     /// dropped here, from its fork to its exec.
     fn unlocked<T>(work: impl Fn() -> Result<T, LocalClusterError>) -> Result<T, LocalClusterError> {
         for _ in 0..10_000 {

@@ -279,7 +279,7 @@ impl Move for Operation {
         self.asked == other.asked
     }
 
-    /// What it compares with is written once, and gone when it has applied.
+    /// The value that it compares with is written once, and gone when it has applied.
     fn may_repeat(&self) -> bool {
         self.asked.compares().is_empty()
     }

@@ -47,9 +47,9 @@ pub trait Workload: Sized {
 
     /// A request for one partition.
     type Asked: Clone + Debug + PartialEq;
-    /// What an answer says.
+    /// The content of an answer.
     type Told: Clone + Debug + PartialEq;
-    /// What a client knows of a partition.
+    /// A client's knowledge of a partition.
     type View: Default + Debug;
 
     /// The next request of a client. `fresh` is a value that no request had before; a request may take some values from there on.
@@ -69,7 +69,7 @@ pub trait Workload: Sized {
     /// The statement of a request.
     fn request(asked: &Self::Asked, partition: i32) -> Request;
 
-    /// What an answer says. An error: nothing that can be right.
+    /// The content of an answer. An error: it cannot be right.
     fn read(asked: &Self::Asked, rows: &[Row]) -> Result<Self::Told, String>;
 
     /// True if the request changes nothing.

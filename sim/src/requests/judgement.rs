@@ -183,7 +183,7 @@ impl Reader {
         Ok(everything)
     }
 
-    /// What the replicas have of a partition of conditional statements, whose serial reads are judged.
+    /// The replicas' rows of a partition of conditional statements, whose serial reads are judged.
     async fn read_plainly<W: Workload>(
         &self,
         client: &mut Client,

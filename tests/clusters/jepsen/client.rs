@@ -19,7 +19,7 @@ const ANSWER_AT_MOST: Duration = Duration::from_secs(1);
 /// Partitions that are used at the same time.
 const PARTITIONS: usize = 4;
 
-/// What clients of a run share.
+/// The state that the clients of a run share.
 pub struct Shared<W: Workload> {
     /// The history.
     pub history: Mutex<History<W::Asked, W::Told>>,

@@ -4,9 +4,8 @@
 //! host's port of the bridge does it, which all that a host sends and receives passes. All of it vanishes with this process's namespace. It needs root.
 
 use std::process::{Child, Command, Stdio};
-use std::time::Instant;
 
-use crate::clusters::nodes::{PATIENCE, until};
+use crate::clusters::nodes::until;
 
 /// The first three parts of all addresses.
 const PREFIX: &str = "10.86.0";
@@ -89,7 +88,7 @@ impl Host {
 
     /// True if no socket on this host listens. The kernel lets go of those of a killed process that waited on a ring a moment after its end.
     pub fn is_silent(&self) -> bool {
-        // The fourth word of a line is the socket's state.
+        // The fourth word of a line is the socket's state; the first line has names.
         const LISTENS: &str = "0A";
         let sockets = std::fs::read_to_string(format!("/proc/{}/net/tcp", self.keeper.id())).expect("the keeper runs");
         !sockets.lines().skip(1).any(|line| line.split_whitespace().nth(3) == Some(LISTENS))
@@ -129,9 +128,7 @@ fn way(direction: Direction) -> &'static str {
 
 /// Changes the network.
 fn change(words: &[&str]) {
-    let began = Instant::now();
     let output = Command::new(words[0]).args(&words[1..]).stdin(Stdio::null()).output();
     let output = output.unwrap_or_else(|error| panic!("cannot run {}: {error}", words[0]));
     assert!(output.status.success(), "{}: {}", words.join(" "), String::from_utf8_lossy(&output.stderr));
-    assert!(began.elapsed() < PATIENCE, "{} hangs", words.join(" "));
 }

@@ -1,6 +1,6 @@
 //! Jepsen's workloads on clusters of real processes, each with a replica on three nodes, while nodes are killed, stopped, cut off, and their wall clocks jump.
 //!
-//! What a test does is counted in answers, not in seconds: a trouble lasts until clients have received so many answers beside it, and as many after it. A soak
+//! The length of a test is counted in answers, not in seconds: a trouble lasts until clients have received so many answers beside it, and as many after it. A soak
 //! goes on for two minutes, with five nodes.
 
 mod client;

@@ -78,7 +78,7 @@ impl Writes {
         self.write_planned(planned, Needs::Fixed(Required::Total(1)), Kind::HINT.since(created)).await
     }
 
-    /// Commits a proposal's mutations, and the register of it, at a level. At ANY nobody is waited for: what is chosen is not lost.
+    /// Commits a proposal's mutations, and the register of it, at a level. At ANY no replica is waited for: a chosen proposal is not lost.
     pub(crate) async fn commit(
         self: &Rc<Self>,
         planned: Vec<PlannedMutation>,

@@ -28,7 +28,7 @@ pub struct SerialReader {
 }
 
 impl SerialReader {
-    /// What each partition has, in words.
+    /// The rows of each partition, in words.
     pub async fn read<W: Kept>(&self) -> Result<BTreeMap<(&'static str, i32), String>, ClientError> {
         let mut all = BTreeMap::new();
         for partition in 0..self.partitions as i32 {
