@@ -94,6 +94,8 @@ bugs! {
         "A batch's mutations are separate records, which groups may part.";
     TurnsIgnored, "turns-ignored", Storage, "counters::tasks_that_add_to_one_partition_take_turns",
         "Tasks that change the counters of one partition do not wait for each other.";
+    AnyOwnPartTrusted, "any-own-part-trusted", Storage, "counters::a_part_that_comes_back_late_is_not_counted_on",
+        "An own part that others have sent to the memtable counts as the newest.";
     UnfinishedBatchForgotten, "unfinished-batch-forgotten", Storage, "batches::a_batch_is_found_until_it_is_finished",
         "A start does not hand out the logged batches that were not delivered.";
     BatchOutlivesGrace, "batch-outlives-grace", Storage, "batches::a_batch_older_than_gc_grace_is_not_delivered",

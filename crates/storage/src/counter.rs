@@ -4,6 +4,7 @@
 //! Between reading what this node has added so far and applying what it has added then, nobody else may change the counters of the
 //! partition: either both are one call, [`Shard::count_now`], or the task holds the partition's lock, [`Shard::count`].
 
+mod counted;
 mod current;
 mod partition_locks;
 mod shown;
@@ -21,6 +22,7 @@ use crate::sstable::ReadError;
 use crate::tables::Content;
 use crate::try_outcome::TryOutcome;
 
+pub(crate) use counted::Counted;
 use partition_locks::PartitionLock;
 pub(crate) use partition_locks::PartitionLocks;
 pub use shown::counters_unsynced;
@@ -81,7 +83,10 @@ impl Shard {
         let mut state = Vec::with_capacity(delta.len() + 64);
         write_state(&piece, id, &mut current, self.runtime().wall_clock_micros(), &mut state)?;
         match self.apply(&state) {
-            Ok(ack) => Ok(TryOutcome::Done(ack)),
+            Ok(ack) => {
+                current.note_counted();
+                Ok(TryOutcome::Done(ack))
+            }
             Err(error) if error.is_busy() => Ok(TryOutcome::WouldBlock),
             Err(error) => Err(error),
         }
@@ -172,6 +177,7 @@ impl Shard {
             };
             match applied {
                 Ok(ack) => {
+                    current.note_counted();
                     states.append(&mut written);
                     return Ok(ack);
                 }

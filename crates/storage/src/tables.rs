@@ -9,6 +9,7 @@ use planted::{Bug, Planted};
 use schema::{Schema, Table, TableId};
 
 use crate::cache::Marks;
+use crate::counter::Counted;
 use crate::latencies::{FilesPerRead, Latencies};
 use crate::memtable::{ChunkPool, Memtable, TableShape};
 use crate::options::ReplayPosition;
@@ -78,6 +79,8 @@ pub struct TableState {
     pub definition: Rc<Table>,
     /// What is being written to it.
     pub memtable: Memtable,
+    /// The counters whose newest own part is in it.
+    pub counted: Counted,
     /// What was written before and is on its way into files, oldest first.
     pub frozen: VecDeque<Frozen>,
     /// Its files, oldest first.
@@ -118,6 +121,7 @@ impl TableState {
             id: table.id,
             definition: table.clone(),
             memtable: Memtable::new(TableShape::of(table)),
+            counted: Counted::default(),
             frozen: VecDeque::new(),
             files: Vec::new(),
             // A table under the id of one that was dropped goes on nowhere near it.
@@ -168,6 +172,7 @@ impl TableState {
     /// Puts an empty memtable in the place of the one that is written to, which is then read only. `end` is where the log ends,
     /// `covered` how far it holds nothing of this table that is not applied.
     pub fn freeze(&mut self, number: u64, end: ReplayPosition, covered: ReplayPosition) {
+        self.counted.clear();
         let fresh = Memtable::new(TableShape::clone(self.memtable.shape()));
         let memtable = Rc::new(std::mem::replace(&mut self.memtable, fresh));
         self.frozen.push_back(Frozen { number, memtable, end, covered });
@@ -222,6 +227,7 @@ impl TableState {
     /// Forgets all that it holds, in memory and in files. The frozen memtables are given to the caller.
     fn forget(&mut self, pool: &mut ChunkPool) -> VecDeque<Frozen> {
         self.memtable.clear(pool);
+        self.counted.clear();
         self.remove_files(|_| true);
         self.files_changed(FilesChange::Other);
         std::mem::take(&mut self.frozen)

@@ -67,7 +67,7 @@ fn write_row(
                 out.tombstone(cell.column, cell.timestamp, local_deletion_time);
             }
             None => {
-                let part = current.count(&place, cell.column, delta(&cell)?, now);
+                let part = current.count(&place, (cell.column, id), delta(&cell)?, now);
                 out.counter(cell.column, cell.timestamp, id, part.clock, part.count);
             }
         }

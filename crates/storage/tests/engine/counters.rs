@@ -155,6 +155,31 @@ fn what_was_added_is_there_once_after_flushes_compactions_and_starts() {
     .expect("the shard opens");
 }
 
+/// The coordinator of an addition sends its state back when the next addition's is in a file already; a read repairs with as old a one.
+#[test]
+fn a_part_that_comes_back_late_is_not_counted_on() {
+    let folder = Folder::new("counters-late");
+    let added = |timestamp: i64, amount: i64| vec![delta(1, Some(1), timestamp, &[(N, amount), (M, 1)])];
+    with_shard(&setup(&folder), async |_, shard| {
+        let (ack, first) = shard.count(|_| ID, &added(10, 1), ALWAYS).await.expect("the shard takes it");
+        synced(&shard, ack).await;
+        add(&shard, &added(11, 20)[0]).await;
+        shard.flush(COUNTERS).await.expect("the disk works");
+        shard.apply(&first[0]).expect("the shard takes it");
+        for (timestamp, amount) in [(12, 300), (13, 4000)] {
+            add(&shard, &added(timestamp, amount)[0]).await;
+        }
+        assert_eq!(counts(&shard).await, [((1, Some(1), 1), 4321), ((1, Some(1), 2), 4)].into());
+        let now = shard.count_now(|_| ID, &added(14, 50_000)[0]);
+        assert!(
+            matches!(now, Ok(TryOutcome::Done(_))),
+            "what was counted in this memtable is not read from files: {now:?}"
+        );
+        assert_eq!(counts(&shard).await[&(1, Some(1), 1)], 54_321);
+    })
+    .expect("the shard opens");
+}
+
 /// Many tasks that must all read a file before they can add.
 #[test]
 fn tasks_that_add_to_one_partition_take_turns() {
