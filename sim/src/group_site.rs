@@ -20,6 +20,8 @@ use crate::site::Site;
 
 /// The port between nodes.
 const STORAGE_PORT: u16 = 7000;
+/// Registers of attempts are forgotten within a seed's time.
+const LOW_BOUND_AGE: Duration = Duration::from_secs(6);
 
 /// Machines of a cluster, each with a node's folder, and one of the clients'.
 pub struct GroupSite {
@@ -144,6 +146,7 @@ impl GroupSite {
             features: Default::default(),
             auto_finalize: false,
             phi_convict_threshold: Default::default(),
+            low_bound_age: LOW_BOUND_AGE,
         };
         let datacenter = format!("datacenter{}", self.datacenters[node]);
         let rack = format!("rack{}", node % self.racks);

@@ -35,7 +35,7 @@ pub use crate::replica::{
     PageLimits, PageWriter, ReadRequest, ReplicaError, ReplicaReply, ReplicaRequest, ReplicaShard, Unsynced,
     rebuild_row,
 };
-pub use crate::serial::{Agreement, AgreementError, Attempt, Found, Proposed};
+pub use crate::serial::{Agreement, AgreementError, Attempt, Found, LeftError, PlacedTable, Proposed};
 pub use crate::timeouts::{TimeoutKind, TimeoutOptions, Timeouts};
 pub use crate::write::{PlannedMutation, are_local};
 pub use storage::reader::{Page, ReadDone, row_position};

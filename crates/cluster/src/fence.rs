@@ -22,6 +22,8 @@ use topology::{Epoch, HostId, ReplicationStrategy};
 pub(crate) use gate::{Gate, NotPassed};
 use tenures::Tenures;
 
+use crate::paxos::Bound;
+
 /// Has the node follow another one (`None`: itself) up to an epoch. Gives the epoch that all of its shards have applied when that is reached, or when it took too
 /// long.
 pub type CatchUp = Box<dyn Fn(Option<HostId>, Epoch) -> Pin<Box<dyn Future<Output = Epoch>>>>;
@@ -83,6 +85,8 @@ pub struct Fence {
     /// The greatest number.
     latest: Cell<Epoch>,
     floor: Cell<Epoch>,
+    /// The low bound of attempts, and the epoch of its last change.
+    low_bound: Cell<(Bound, Epoch)>,
     tables: RefCell<BTreeMap<TableId, Known>>,
     tenures: Tenures,
     catch_up: OnceCell<CatchUp>,
@@ -112,6 +116,7 @@ impl Fence {
             ring: none(),
             latest: none(),
             floor: none(),
+            low_bound: Cell::new((Bound::default(), NO_EPOCH)),
             tables: RefCell::default(),
             tenures: Tenures::new(own),
             catch_up: OnceCell::new(),
@@ -216,6 +221,28 @@ impl Fence {
         self.tables.borrow_mut().values_mut().for_each(|known| known.numbers.changed = epoch);
         self.ring.set(ring);
         self.rise(epoch);
+    }
+
+    /// The low bound of attempts changes.
+    pub fn low_bound_changed(&self, epoch: Epoch, bound: Bound) {
+        if !self.is_closed() || bound == self.low_bound.get().0 {
+            return;
+        }
+        self.low_bound.set((bound, epoch));
+        self.rise(epoch);
+    }
+
+    /// The low bound of attempts.
+    pub fn low_bound(&self) -> Bound {
+        match self.planted.is(Bug::LowBoundForgotten) {
+            true => Bound::default(),
+            false => self.low_bound.get().0,
+        }
+    }
+
+    /// The epoch of its last change, on which each attempt rests.
+    pub(crate) fn low_bound_at(&self) -> Epoch {
+        self.low_bound.get().1
     }
 
     /// All shards of the node have applied up to an epoch.

@@ -3,11 +3,15 @@
 //! It sends no message: the rounds of attempts are in [`crate::serial`]. See `docs/internals/paxos.md`.
 
 mod ballot;
+mod low_bound;
 mod queue;
 mod state;
 mod table;
 
 pub use ballot::Ballot;
+pub use low_bound::{
+    Bound, LOW_BOUND_VERSION, LowBound, LowBoundChange, LowBoundError, decode_low_bound, encode_low_bound,
+};
 pub use state::{Commit, Promise, Proposal, Purpose, State};
 pub use table::{STATE_TABLE, with_state_table};
 
@@ -15,5 +19,5 @@ pub(crate) use queue::{Claim, Queue};
 pub(crate) use state::Outrun;
 pub(crate) use table::{
     Kept, MUTATION_BYTES_MIN, Register, StateReader, clustering_of, decode_proposal, encode_proposal, encode_registers,
-    table_of,
+    registers_of, table_of,
 };

@@ -6,11 +6,13 @@
 mod agreement;
 mod asked;
 mod findings;
+mod low_bound;
 #[cfg(test)]
 mod model;
 mod rounds;
 
 pub use agreement::{Agreement, AgreementError, Found, Proposed};
+pub use low_bound::{LeftError, PlacedTable};
 pub use rounds::Attempt;
 
 pub(crate) use agreement::Agreements;

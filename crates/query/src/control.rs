@@ -4,6 +4,7 @@
 //! every shard take them over before the client is answered.
 
 use cluster::coordinator::PendingHints;
+use cluster::paxos::Bound;
 use schema::{SchemaChange, SchemaEvent, TableId};
 use storage::{FilesToTakeIn, ReplayPosition};
 use topology::{Epoch, HostId, Node, NodeIndex};
@@ -106,6 +107,15 @@ pub(crate) enum ControlRequest {
         /// The files.
         files: FilesToTakeIn,
     },
+    /// From shard 0: the low bound of attempts is this from now on.
+    LowBound {
+        /// The entry that has changed it.
+        epoch: Epoch,
+        /// Its times.
+        bound: Bound,
+    },
+    /// From shard 0: do a part of what the low bound asks for.
+    Left(LeftRequest),
     /// Take a prepared statement in.
     Install {
         /// The statement's text.
@@ -128,6 +138,17 @@ pub(crate) enum ControlRequest {
     },
 }
 
+/// What a shard does with registers of attempts that are old. Times are microseconds since 1970.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LeftRequest {
+    /// Say if there are any up to a time: 1 or 0.
+    Look(i64),
+    /// Finish what those up to a time have left.
+    Finish(i64),
+    /// Delete those up to a time, and say how many they were.
+    Delete(i64),
+}
+
 /// The answer to a [`ControlRequest`].
 #[derive(Debug)]
 pub(crate) enum ControlReply {
@@ -147,6 +168,8 @@ pub(crate) enum ControlReply {
     Applied(Epoch),
     /// To [`ControlRequest::LogEnds`].
     LogEnds(Vec<ReplayPosition>),
+    /// To [`ControlRequest::Left`].
+    Left(Result<u64, String>),
     /// To [`ControlRequest::DiskBytes`].
     DiskBytes(u64),
     /// To [`ControlRequest::PendingHints`].

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use cluster::paxos::{LOW_BOUND_VERSION, LowBound, LowBoundChange, decode_low_bound, encode_low_bound};
 use metadata::{ClusterState, DecodeError, Domain, DomainId, Entry, LocalState, Mark, Part, Position, Truncation};
 use planted::{Bug, Planted};
 use schema::truncations::{self, TableTruncations, TruncationChange};
@@ -95,6 +96,37 @@ impl Domain for TruncationsDomain {
 
     fn gives_room_back(_changes: &Vec<TruncationChange>) -> bool {
         true
+    }
+}
+
+/// The low bound of attempts. A node's start registers it.
+#[derive(Debug)]
+pub struct LowBoundDomain;
+
+impl LowBoundDomain {
+    /// The part of an entry whose changes take effect together.
+    pub(crate) fn part(changes: &[LowBoundChange]) -> Part {
+        Part { domain: LowBoundDomain::ID, version: LowBoundDomain::VERSION, bytes: encode_low_bound(changes) }
+    }
+}
+
+impl Domain for LowBoundDomain {
+    const ID: DomainId = DomainId::LOW_BOUND;
+    const NAME: &'static str = "low bound";
+    const VERSION: u8 = LOW_BOUND_VERSION;
+    type State = LowBound;
+    type Change = Vec<LowBoundChange>;
+
+    fn decode(_version: u8, bytes: &[u8]) -> Result<Vec<LowBoundChange>, DecodeError> {
+        decode_low_bound(bytes).map_err(|error| DecodeError::Invalid { problem: error.to_string() })
+    }
+
+    fn apply(state: &LowBound, changes: Vec<Vec<LowBoundChange>>) -> LowBound {
+        state.with_all(changes.into_iter().flatten())
+    }
+
+    fn snapshot(state: &LowBound) -> Option<Vec<u8>> {
+        state.snapshot()
     }
 }
 

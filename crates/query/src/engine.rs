@@ -22,6 +22,7 @@ mod hand_over;
 mod hints;
 mod log_ends;
 mod long;
+mod low_bound;
 mod node_events;
 mod now;
 mod prepare;
@@ -43,6 +44,7 @@ pub use failed::{FAILED_KINDS, FailedCounts, FailedKind};
 use hand_over::HeldBack;
 pub use hints::deliver_hints;
 pub use log_ends::{disk_bytes, log_ends};
+pub use low_bound::{delete_left, finish_left, finished_left, has_left, refuse_left};
 pub use node_events::announce_node;
 pub use run::Ran;
 pub use statement_summary::StatementSummary;
@@ -53,6 +55,7 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 
 use cluster::coordinator::{Coordinator, CoordinatorParts, Unsynced};
+use cluster::paxos::Bound;
 use metadata::Proposer;
 use metadata::group::{Driver, ProposalId};
 use runtime::sync::Queue;
@@ -182,6 +185,7 @@ impl Engine {
             schema,
             ring,
             epoch,
+            low_bound,
             internode,
             metadata,
             links,
@@ -251,6 +255,8 @@ impl Engine {
             let catch_up = follow::catch_up(engine.control().clone());
             let coordinator = &engine.inner.coordinator;
             coordinator.fence().begin(epoch, coordinator.ring().epoch(), &engine.catalog().schema, catch_up);
+            let begun = epoch.max(coordinator.ring().epoch());
+            coordinator.fence().low_bound_changed(begun, low_bound);
         }
         if let Some(parts) = metadata {
             engine.start_group(parts, links);
@@ -268,6 +274,11 @@ impl Engine {
     /// The session of a client that has connected to this shard.
     pub fn connect(&self, address: SocketAddr) -> Session {
         Session::of_client(address, &self.inner.clients)
+    }
+
+    /// The low bound of attempts, as this shard applies it.
+    pub fn low_bound(&self) -> Bound {
+        self.inner.coordinator.fence().low_bound()
     }
 
     /// How far the shard's commit log is synced.

@@ -31,10 +31,10 @@ mod trace;
 mod warnings;
 
 pub use cluster::coordinator::{HintOptions, TimeoutKind, TimeoutOptions};
-pub use domain::{SchemaDomain, TruncationsDomain, pending_truncations, truncations_of};
+pub use domain::{LowBoundDomain, SchemaDomain, TruncationsDomain, pending_truncations, truncations_of};
 pub use engine::{
     EndpointsError, Engine, EngineStats, FAILED_KINDS, FailedCounts, FailedKind, Ran, StatementSummary, announce_node,
-    deliver_hints, disk_bytes, endpoints, log_ends,
+    delete_left, deliver_hints, disk_bytes, endpoints, finish_left, finished_left, has_left, log_ends, refuse_left,
 };
 pub use event::{Event, NodeEvent};
 pub use guardrails::{ConsistencyLevels, Guardrails, Listed, Threshold, ThresholdUnit};

@@ -7,6 +7,7 @@
 use std::rc::Rc;
 
 use cluster::coordinator::{HintOptions, ReplicaReply, ReplicaRequest, TimeoutOptions};
+use cluster::paxos::Bound;
 use internode::{LocalNode, PeerSocket};
 use metadata::MetadataParts;
 use metadata::group::{GroupMessage, Index, NodeId};
@@ -101,6 +102,8 @@ pub struct EngineParts {
     pub ring: Rc<Ring>,
     /// The epoch of the cluster's state that the schema is of; `None`: the nodes of the ring have no state in common, and compare no epochs.
     pub epoch: Option<Epoch>,
+    /// The low bound of attempts in that state.
+    pub low_bound: Bound,
     /// This node, as it greets the ring's others; `None`: it reaches none.
     pub internode: Option<LocalNode>,
     /// The metadata log, and this node's part in the metadata group; on shard 0 only.

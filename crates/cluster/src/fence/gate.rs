@@ -80,6 +80,18 @@ impl Gate<'_> {
         self.check(std::iter::once(table))
     }
 
+    /// Checks the table of an attempt, and that its coordinator knows the low bound.
+    pub(crate) fn check_attempt(&self, table: TableId) -> Result<(), NotPassed> {
+        self.check_table(table)?;
+        let epoch = self.fence.low_bound_at();
+        if epoch <= self.planned {
+            return Ok(());
+        }
+        stdx::sometimes!("an attempt is older than the low bound");
+        count(&self.fence.refused);
+        Err(NotPassed { shard: self.shard, epoch, is_stale: true })
+    }
+
     #[inline]
     fn check(&self, tables: impl Iterator<Item = TableId>) -> Result<(), NotPassed> {
         self.fence.check(self.planned, tables).map_err(|epoch| {

@@ -18,6 +18,12 @@ impl Ballot {
         self.0[6] >> 4 == 1 && timeuuid::steps(&self.0) < 1 << 59
     }
 
+    /// The last ballot of a microsecond since 1970.
+    pub(crate) fn last_of(micros: i64) -> Ballot {
+        let steps = UNIX_STEPS.saturating_add_signed(micros.saturating_mul(10)).saturating_add(9);
+        Ballot(timeuuid::build(steps, u16::MAX, [u8::MAX; 6]))
+    }
+
     /// The timestamp of what the attempt writes, microseconds since 1970.
     pub fn micros(&self) -> i64 {
         i64::try_from(timeuuid::steps(&self.0)).unwrap_or(0).saturating_sub(UNIX_STEPS as i64).div_euclid(10)
@@ -51,6 +57,9 @@ mod tests {
         assert!(early < late && early.0[..4] > late.0[..4]);
         assert!(at_steps(5, 1) < at_steps(5, 2));
         assert_eq!(at_steps(UNIX_STEPS + 123_450, 1).micros(), 12_345);
+        let last = Ballot::last_of(12_345);
+        assert_eq!(last.micros(), 12_345);
+        assert!(at_steps(UNIX_STEPS + 123_459, 255) <= last && last < at_steps(UNIX_STEPS + 123_460, 0));
     }
 
     #[test]

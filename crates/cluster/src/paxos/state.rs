@@ -29,6 +29,8 @@ pub enum Purpose {
     Read,
     /// It may write.
     Write,
+    /// It looks at the registers, and is promised nothing.
+    Look,
 }
 
 /// The answer of a replica that is not outrun.
@@ -51,6 +53,8 @@ pub struct State {
     pub accepted: Option<Proposal>,
     /// The last commit.
     pub committed: Option<Commit>,
+    /// Ballots up to this time are refused, microseconds since 1970.
+    pub low_bound: i64,
 }
 
 /// The replica has promised or accepted something later.
@@ -61,7 +65,8 @@ pub(crate) struct Outrun(pub(crate) Ballot);
 impl State {
     /// The latest ballot that it knows of: the next attempt's must be later.
     pub fn latest(&self) -> Option<Ballot> {
-        self.written().max(self.read_promised)
+        let bound = (self.low_bound > 0).then(|| Ballot::last_of(self.low_bound));
+        self.written().max(self.read_promised).max(bound)
     }
 
     /// The latest ballot of a write.
@@ -86,9 +91,29 @@ impl State {
         (self.accepted, is_left_out)
     }
 
+    /// The same registers without those up to a time, which all replicas ignore.
+    pub(crate) fn without(mut self, closed: i64) -> State {
+        let is_later = |ballot: &Ballot| ballot.micros() > closed;
+        self.promised = self.promised.filter(is_later);
+        self.read_promised = self.read_promised.filter(is_later);
+        self.accepted = self.accepted.filter(|proposal| is_later(&proposal.ballot));
+        self.committed = self.committed.filter(|commit| is_later(&commit.ballot));
+        self
+    }
+
+    /// Refuses a ballot that is not later than the low bound.
+    fn check_bound(&self, ballot: Ballot) -> Result<(), Outrun> {
+        match ballot.micros() <= self.low_bound {
+            true => Err(Outrun(Ballot::last_of(self.low_bound))),
+            false => Ok(()),
+        }
+    }
+
     /// Promises to take part in nothing earlier.
     pub(crate) fn prepare(&mut self, purpose: Purpose, ballot: Ballot) -> Result<Promise, Outrun> {
+        self.check_bound(ballot)?;
         match purpose {
+            Purpose::Look => Ok(Promise::Readable),
             Purpose::Write => {
                 if let Some(latest) = self.latest().filter(|latest| latest.micros() >= ballot.micros()) {
                     return Err(Outrun(latest));
@@ -111,6 +136,7 @@ impl State {
 
     /// Accepts a proposal, unless a later attempt was promised something.
     pub(crate) fn accept(&mut self, proposal: Proposal) -> Result<(), Outrun> {
+        self.check_bound(proposal.ballot)?;
         if let Some(latest) = self.latest().filter(|latest| *latest > proposal.ballot) {
             return Err(Outrun(latest));
         }
@@ -212,5 +238,33 @@ mod tests {
         assert_eq!(state.unfinished(), None, "its first coordinator has committed it");
         state.accept(Proposal { mutations: Vec::new(), ..proposal(8) }).unwrap();
         assert_eq!(state.unfinished(), None, "an empty one is never committed");
+    }
+
+    #[test]
+    fn nothing_up_to_the_low_bound_is_promised_or_accepted() {
+        let mut state = State { low_bound: ballot(5).micros(), ..State::default() };
+        for purpose in [Purpose::Read, Purpose::Write, Purpose::Look] {
+            let Err(Outrun(latest)) = state.prepare(purpose, later_at(5)) else {
+                panic!("it is not later than the bound")
+            };
+            assert!(latest >= later_at(5) && latest < ballot(6), "the next attempt may be in the next microsecond");
+        }
+        assert!(state.accept(proposal(5)).is_err());
+        assert_eq!(state.prepare(Purpose::Look, ballot(6)), Ok(Promise::Readable));
+        assert_eq!((state.promised, state.read_promised), (None, None), "who looks is promised nothing");
+        assert_eq!(state.prepare(Purpose::Write, ballot(6)), Ok(Promise::Made));
+        state.accept(proposal(6)).expect("it is later than the bound");
+    }
+
+    #[test]
+    fn registers_up_to_a_time_are_ignored() {
+        let mut state = promised(3);
+        state.accept(proposal(3)).unwrap();
+        state.commit(proposal(2).commit());
+        state.prepare(Purpose::Read, ballot(7)).unwrap();
+        assert_eq!(state.clone().without(ballot(1).micros()), state);
+        let left = state.clone().without(ballot(3).micros());
+        assert_eq!(left, State { read_promised: Some(ballot(7)), ..State::default() });
+        assert_eq!(state.without(ballot(7).micros()), State::default());
     }
 }

@@ -11,6 +11,7 @@ use storage::{Flow, ReplayPosition, RowSink};
 use topology::{ReplicationStrategy, Token};
 
 use super::ballot::Ballot;
+use super::low_bound::Bound;
 use super::state::{Commit, Proposal, State};
 
 /// The table's id, which Cassandra gives it too: a UUID of its name.
@@ -198,6 +199,35 @@ pub(crate) fn table_of(mutation: &MutationRef<'_>) -> TableId {
     mutation.items().next().and_then(of_row).unwrap_or(STATE_TABLE)
 }
 
+/// The times of a row of registers.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RegisterTimes {
+    /// Microseconds since 1970.
+    pub(crate) earliest: i64,
+    /// The same.
+    pub(crate) latest: i64,
+    /// True if one is of a proposal or a commit.
+    pub(crate) is_of_proposal: bool,
+}
+
+/// The times of a row's registers; `None` if one of them expires, or it has none.
+pub(crate) fn registers_of(row: LiveRow<'_>) -> Option<RegisterTimes> {
+    let mut times: Option<RegisterTimes> = None;
+    for cell in row.cells() {
+        if cell.expiry.is_some() {
+            return None;
+        }
+        let (at, is_of_proposal) = (cell.timestamp, !matches!(cell.column, PROMISED | READ_PROMISED));
+        let before = times.unwrap_or(RegisterTimes { earliest: at, latest: at, is_of_proposal });
+        times = Some(RegisterTimes {
+            earliest: before.earliest.min(at),
+            latest: before.latest.max(at),
+            is_of_proposal: before.is_of_proposal || is_of_proposal,
+        });
+    }
+    times
+}
+
 /// Takes a state from the row that a read gives.
 #[derive(Debug, Default)]
 pub(crate) struct StateReader {
@@ -206,13 +236,14 @@ pub(crate) struct StateReader {
 }
 
 impl StateReader {
-    /// The state that was read; without a row it is empty. `is_truncated`: the table was truncated after that position, and what was accepted before is void.
-    pub(crate) fn finish(mut self, is_truncated: impl Fn(ReplayPosition) -> bool) -> State {
+    /// The state that was read, beside a low bound; without a row it is empty. `is_truncated`: the table was truncated after that position, and what was accepted
+    /// before is void.
+    pub(crate) fn finish(mut self, bound: Bound, is_truncated: impl Fn(ReplayPosition) -> bool) -> State {
         if let Some(accepted) = self.state.accepted.as_mut().filter(|_| self.accepted_at.is_some_and(is_truncated)) {
             stdx::sometimes!("a proposal is void");
             accepted.mutations.clear();
         }
-        self.state
+        State { low_bound: bound.refused, ..self.state.without(bound.closed) }
     }
 }
 
@@ -278,7 +309,7 @@ mod tests {
             assert_eq!(clustering.components().next(), Some(&[7; 16][..]));
             let _ = reader.row(clustering, LiveRow::new(row, None, 1_000));
         }
-        reader.finish(|position| position != POSITION)
+        reader.finish(Bound::default(), |position| position != POSITION)
     }
 
     #[test]
@@ -292,7 +323,7 @@ mod tests {
                 for (promised, read_promised) in
                     [(None, None), (Some(ballot(1)), None), (Some(ballot(1)), Some(ballot(2)))]
                 {
-                    let state = State { promised, read_promised, accepted: accepted.clone(), committed };
+                    let state = State { promised, read_promised, accepted: accepted.clone(), committed, low_bound: 0 };
                     assert_eq!(read_back(&state), state);
                 }
             }

@@ -1,13 +1,15 @@
 //! A keyspace's replication on one ring, worked out once so that a request's plan is a look-up.
 
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::rc::Rc;
 
 use topology::{
-    ConsistencyLevel, Epoch, Factor, NodeIndex, ReplicaMap, ReplicationStrategy, Required, Ring, Strategy, Token,
-    required,
+    ConsistencyLevel, Epoch, Factor, HostId, NodeIndex, ReplicaMap, ReplicationStrategy, Required, Ring, Strategy,
+    Token, required,
 };
 
+use super::count::is_enough;
 use super::nodes::Nodes;
 use crate::fence::Placed;
 
@@ -44,6 +46,22 @@ impl Replication {
         let factor = rules.map_or(Factor::Total(1), |rules| rules.factor());
         let required = LEVELS.map(|level| required(level, &factor, ring));
         Replication { strategy: strategy.clone(), map, required, nodes }
+    }
+
+    /// The replication of a strategy by its rules, on a ring whose nodes are not reached by it.
+    pub fn on_ring(ring: &Rc<Ring>, strategy: &ReplicationStrategy, rules: &dyn Strategy) -> Replication {
+        Replication::new(Rc::new(Nodes::new(Rc::clone(ring), None)), strategy, Some(rules))
+    }
+
+    /// True if nodes are a majority in each datacenter of the replicas of every range.
+    pub fn are_majorities(&self, hosts: &BTreeSet<HostId>) -> bool {
+        let (ring, needs) = (self.ring(), self.required(ConsistencyLevel::EachQuorum));
+        let has = |token: Token| {
+            let replicas = self.replicas(token).iter().copied();
+            let among: Vec<NodeIndex> = replicas.filter(|node| hosts.contains(&ring.node(*node).host_id)).collect();
+            is_enough(needs, ring, &among)
+        };
+        has(Token::MIN) && ring.owners().iter().all(|&(token, _)| has(token))
     }
 
     /// The nodes that its indices mean.

@@ -60,6 +60,12 @@ impl Acceptor {
         let Some(mut held) = self.hold(command.table, (token, key), planned).await? else {
             return Ok(Prepared::Outrun(prepare.ballot));
         };
+        if prepare.purpose == Purpose::Look {
+            let (registers, page) = (held.state.clone(), Page::default());
+            drop(held);
+            self.synced(Bug::PromiseNotSynced).await?;
+            return Ok(promised(registers, Promise::Readable, prepare.wants_committed, page));
+        }
         let before = held.state.clone();
         let promise = match held.state.prepare(prepare.purpose, prepare.ballot) {
             Ok(promise) => promise,
@@ -68,22 +74,21 @@ impl Acceptor {
         match (promise, prepare.purpose) {
             (Promise::Made, Purpose::Write) => held.write(Register::Promised(prepare.ballot)).await?,
             (Promise::Made, Purpose::Read) => held.write(Register::ReadPromised(prepare.ballot)).await?,
-            (Promise::Readable, _) => {}
+            (Promise::Readable, _) | (_, Purpose::Look) => {}
         }
         let table = Rc::clone(&held.table);
         drop(held);
         let page = self.page(prepare, planned).await?;
         // What the page shows is there to stay as well.
         self.synced(Bug::PromiseNotSynced).await?;
+        self.fence.gate(self.runtime.shard(), planned).check_attempt(table.id)?;
         // A page that is read while something is committed may have a part of it, or have it without what was committed before.
         let after = self.registers(&table, (token, key)).await?;
         if (&after.accepted, after.committed) != (&before.accepted, before.committed) {
             stdx::sometimes!("a page is read beside a commit");
             return Ok(Prepared::Outrun(after.latest().unwrap_or(prepare.ballot)));
         }
-        let State { promised: earlier, committed, .. } = before;
-        let (accepted, is_left_out) = before.shown(prepare.wants_committed);
-        Ok(Prepared::Promised(Promised { promise, earlier, accepted, is_left_out, committed, page }))
+        Ok(promised(before, promise, prepare.wants_committed, page))
     }
 
     /// Accepts a proposal.
@@ -129,6 +134,8 @@ impl Acceptor {
             return Err(ReplicaError::UnknownTable { shard: shard.into() });
         };
         let state = self.registers(&table, (token, key)).await?;
+        // The registers are beside the low bound of now.
+        self.fence.gate(shard, planned).check_attempt(table.id)?;
         Ok(Some(Held { acceptor: self, table, token, key, planned, state, is_short: true, _claim: claim }))
     }
 
@@ -142,7 +149,8 @@ impl Acceptor {
         let mut reader = StateReader::default();
         let read = self.storage.read_through(&command, &mut reader).await;
         let _ = read.map_err(|error| unreadable(self.runtime.shard().0, error))?;
-        Ok(reader.finish(|position| storage::is_truncated_after(&self.storage, table.id, position)))
+        Ok(reader
+            .finish(self.fence.low_bound(), |position| storage::is_truncated_after(&self.storage, table.id, position)))
     }
 
     async fn page(&self, prepare: &Prepare, planned: Epoch) -> Result<Page, ReplicaError> {
@@ -165,6 +173,13 @@ impl Acceptor {
     }
 }
 
+/// The answer with registers.
+fn promised(registers: State, promise: Promise, wants_committed: bool, page: Page) -> Prepared {
+    let State { promised: earlier, committed, .. } = registers;
+    let (accepted, is_left_out) = registers.shown(wants_committed);
+    Prepared::Promised(Promised { promise, earlier, accepted, is_left_out, committed, page })
+}
+
 impl Held<'_> {
     /// Writes a register. The fence is asked in the call that does.
     async fn write(&mut self, register: Register<'_>) -> Result<(), ReplicaError> {
@@ -175,14 +190,14 @@ impl Held<'_> {
         let gate = fence.gate(runtime.shard(), self.planned);
         let mutation = [bytes];
         if !super::apply::is_small(&mutation) {
-            gate.check_table(self.table.id)?;
+            gate.check_attempt(self.table.id)?;
             self.is_short = false;
             storage.apply_in_steps(&mutation).await.map_err(refused)?;
-            return Ok(gate.check_table(self.table.id)?);
+            return Ok(gate.check_attempt(self.table.id)?);
         }
         let mut admission = storage.write_admission();
         loop {
-            gate.check_table(self.table.id)?;
+            gate.check_attempt(self.table.id)?;
             match apply_all(storage, &mutation) {
                 Ok(_) => return Ok(()),
                 Err(error) => admission.after(error).await.map_err(refused)?,

@@ -317,7 +317,12 @@ fn take_proposal(bytes: &[u8]) -> Result<Proposal, DecodeError> {
 
 fn push_prepare(prepare: &Prepare, out: &mut Vec<u8>) {
     let Prepare { ballot, purpose, wants_committed, rows, bytes, command } = prepare;
-    out.push(u8::from(*purpose == Purpose::Write) | u8::from(*wants_committed) << 1);
+    let purpose = match purpose {
+        Purpose::Read => 0,
+        Purpose::Write => 1,
+        Purpose::Look => 4,
+    };
+    out.push(purpose | u8::from(*wants_committed) << 1);
     out.extend_from_slice(&ballot.0);
     out.extend_from_slice(&rows.to_be_bytes());
     out.extend_from_slice(&bytes.to_be_bytes());
@@ -326,10 +331,12 @@ fn push_prepare(prepare: &Prepare, out: &mut Vec<u8>) {
 
 fn take_prepare(reader: &mut Reader<'_>) -> Result<Prepare, DecodeError> {
     let flags = reader.u8()?;
-    if flags > 3 {
-        return Err(DecodeError::Unknown { what: "an attempt's flags", value: flags });
-    }
-    let purpose = if flags & 1 == 0 { Purpose::Read } else { Purpose::Write };
+    let purpose = match flags & !2 {
+        0 => Purpose::Read,
+        1 => Purpose::Write,
+        4 => Purpose::Look,
+        _ => return Err(DecodeError::Unknown { what: "an attempt's flags", value: flags }),
+    };
     let ballot = take_ballot(reader)?;
     let (rows, bytes) = (reader.u32()?, reader.u32()?);
     let wants_committed = flags & 2 != 0;

@@ -34,7 +34,7 @@ type NewBallot<'p> = &'p dyn Fn(Option<Ballot>) -> Ballot;
 
 /// The attempts that a shard coordinates.
 pub(crate) struct Agreements {
-    shards: Rc<Shards>,
+    pub(super) shards: Rc<Shards>,
     placement: Rc<Placement>,
     reads: Rc<Reads>,
     writes: Rc<Writes>,
@@ -143,7 +143,7 @@ impl Agreements {
         let Shards { runtime, timeouts, fence, .. } = &*self.shards;
         let kind = match purpose {
             Purpose::Read => TimeoutKind::Read,
-            Purpose::Write => TimeoutKind::Write,
+            Purpose::Write | Purpose::Look => TimeoutKind::Write,
         };
         let contention = timeouts.get(TimeoutKind::CasContention);
         let tries_until = runtime.now() + contention;
@@ -154,6 +154,14 @@ impl Agreements {
         let moment = fence.moment();
         let planned = planned_at(&self.shards, kind, table.id, plan.replication).await;
         let planned = planned.map_err(AgreementError::Failed)?;
+        // All acceptors ignore the same registers then.
+        let bound = fence.low_bound_at();
+        if !fence.has_applied(bound)
+            && !matches!(runtime.timeout(contention, fence.catch_up(None, bound)).await, Ok(true))
+        {
+            return Err(AgreementError::Failed(Failure::Timeout { received: 0 }));
+        }
+        let planned = planned.max(bound);
         let electorate = Electorate::of(&self.shards, &plan, planned);
         Ok(Agreement {
             agreements: Rc::clone(self),
@@ -246,6 +254,28 @@ impl Agreement<'_> {
                 }
             }
         }
+    }
+
+    /// Sees to it that what this partition's replicas have left is finished, and its last commit at all that are asked. False: there is nothing to do, and nothing was
+    /// promised.
+    pub(super) async fn finish_left(&mut self, command: ReadCommand<'_>) -> Result<bool, AgreementError> {
+        assert!(self.purpose == Purpose::Look, "it begins by looking");
+        let mut bytes = Vec::with_capacity(128);
+        command.encode(&mut bytes);
+        let limits =
+            PageLimits { rows: 1, rows_per_partition: 1, bytes: 1, counts_statics: true, planned: self.planned };
+        let planted = self.agreements.shards.storage.planted();
+        while self.purpose == Purpose::Look {
+            match self.promises(&bytes, limits, false).await? {
+                Some((_, findings, ..)) if matches!(judge(&findings, planted), Next::Go { .. }) => return Ok(false),
+                Some(_) => self.purpose = Purpose::Write,
+                None => self.rest().await?,
+            }
+        }
+        stdx::sometimes!("what was left below the low bound is finished");
+        let found = self.prepare(command, limits).await?;
+        assert_eq!(found, Found::Rows, "it has no proposal of its own");
+        Ok(true)
     }
 
     /// Gives what the majority holds to `sink`, as `command` reads it, which is that of [`Agreement::prepare`] with the same limits.

@@ -64,7 +64,9 @@ impl Rounds {
             ReadEnd::Complete | ReadEnd::Stopped(_) => {}
             ReadEnd::Paused(_) => return None,
         }
-        let state = reader.finish(|position| storage::is_truncated_after(&self.shards.storage, table.id, position));
+        let state = reader.finish(self.shards.fence.low_bound(), |position| {
+            storage::is_truncated_after(&self.shards.storage, table.id, position)
+        });
         let attempt = Attempt { rounds: Rc::clone(self), table, token, key, now_in_seconds, state, claim: None };
         // What another has left is finished by one who may wait.
         attempt.state.unfinished().is_none().then_some(attempt)
@@ -94,7 +96,8 @@ impl Rounds {
         let mut reader = StateReader::default();
         let read = storage.read_through(&command, &mut reader).await;
         let _ = read.map_err(|error| unreadable(self.shards.here().0, error))?;
-        let state = reader.finish(|position| storage::is_truncated_after(storage, table.id, position));
+        let state = reader
+            .finish(self.shards.fence.low_bound(), |position| storage::is_truncated_after(storage, table.id, position));
         let mut attempt = Attempt { rounds: Rc::clone(self), table, token, key, now_in_seconds, state, claim };
         if let Some(proposal) = attempt.state.unfinished().cloned() {
             stdx::sometimes!("another's proposal finished");

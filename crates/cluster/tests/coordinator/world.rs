@@ -13,7 +13,7 @@ use cluster::coordinator::{
     Unavailable,
 };
 use cluster::fence::{CatchUp, NO_EPOCH};
-use cluster::paxos::with_state_table;
+use cluster::paxos::{Bound, with_state_table};
 use cql_types::CqlType;
 use internode::{Boot, Compression, LocalNode};
 use mutation::{ClusteringRef, LiveRow, MutationEncoder, ReadCommand};
@@ -56,6 +56,8 @@ pub enum Change {
     Drop,
     /// The table is created, under the id that it had.
     Create,
+    /// The low bound of attempts: refused, and closed.
+    LowBound(i64, i64),
     /// No ring and no table changes.
     Other,
 }
@@ -290,6 +292,9 @@ impl Member {
                 storage.update_schema(&with_state_table(&after));
                 coordinator.fence().schema_changed(epoch, &self.schema.borrow(), &after);
                 self.schema.replace(after);
+            }
+            Change::LowBound(refused, closed) => {
+                coordinator.fence().low_bound_changed(epoch, Bound { refused, closed });
             }
             Change::Other => {}
         }

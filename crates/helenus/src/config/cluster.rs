@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use membership::PhiThreshold;
 use topology::nodes::Features;
@@ -28,7 +29,12 @@ pub struct ClusterConfig {
     pub recover: Option<Recover>,
     /// Scales the silence after which a node is down.
     pub phi_convict_threshold: PhiThreshold,
+    /// The age at which registers of attempts of several replicas are to be forgotten.
+    pub low_bound_age: Duration,
 }
+
+/// An hour: longer than any attempt takes.
+pub const LOW_BOUND_AGE: Duration = Duration::from_secs(60 * 60);
 
 /// The way to recover a group whose majority is lost for good.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -40,7 +40,7 @@ use tls::Credentials;
 use topology::Strategies;
 
 pub use arguments::{Arguments, Reactor};
-pub use cluster::{ClusterConfig, Recover, STORAGE_PORT};
+pub use cluster::{ClusterConfig, LOW_BOUND_AGE, Recover, STORAGE_PORT};
 pub use commitlog_sync::CommitLogSync;
 pub use error::ConfigError;
 pub use fixed_ring::{FixedNode, FixedRing};

@@ -16,7 +16,7 @@ use topology::Strategies;
 use topology::nodes::Features;
 
 use super::arguments::{Arguments, Reactor};
-use super::cluster::{ClusterConfig, Recover, STORAGE_PORT};
+use super::cluster::{ClusterConfig, LOW_BOUND_AGE, Recover, STORAGE_PORT};
 use super::encryption::InternodeEncryption;
 use super::guardrails;
 use super::hints::{self, HintSettings};
@@ -300,6 +300,7 @@ impl Settings {
             found_without_silent: self.found_cluster,
             recover,
             phi_convict_threshold: self.phi_convict_threshold.unwrap_or_default(),
+            low_bound_age: LOW_BOUND_AGE,
         }))
     }
 

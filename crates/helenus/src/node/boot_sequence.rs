@@ -14,7 +14,9 @@ use internode::Boot;
 use membership::{PlanError, Refusal, TopologyDomain};
 use metadata::{ClusterState, Domains, FoundLog, LogState, MetadataLog, MetadataParts, Opened, Start, Started, Way};
 use planted::Bug;
-use query::{NodeInfo, SchemaDomain, TruncationsDomain, nodes_of_ring, pending_truncations, truncations_of};
+use query::{
+    LowBoundDomain, NodeInfo, SchemaDomain, TruncationsDomain, nodes_of_ring, pending_truncations, truncations_of,
+};
 use runtime::{FileLock, Group, Mesh, Runtime, ShardId, TcpListener};
 use schema::Schema;
 use server::{ListenError, Listeners};
@@ -52,7 +54,7 @@ struct Metadata {
 
 /// The domains of the cluster's state that a node has.
 fn domains() -> Domains {
-    Domains::none().with::<TopologyDomain>().with::<SchemaDomain>().with::<TruncationsDomain>()
+    Domains::none().with::<TopologyDomain>().with::<SchemaDomain>().with::<TruncationsDomain>().with::<LowBoundDomain>()
 }
 
 impl BootSequence {
@@ -67,7 +69,8 @@ impl BootSequence {
         let Metadata { parts, host_id, boot, cluster, ring, schema, truncations } = metadata;
         self.check_strategies(&schema)?;
         self.check_datacenter(&schema)?;
-        let epoch = Epoch(parts.member.state().epoch().0);
+        let state = parts.member.state();
+        let (epoch, low_bound) = (Epoch(state.epoch().0), state.cluster().of::<LowBoundDomain>().times());
         *self.local.metadata.borrow_mut() = Some(parts);
         self.local.cluster.borrow_mut().clone_from(&cluster);
         if self.config.import_sstables {
@@ -83,7 +86,7 @@ impl BootSequence {
         let node = self.node_info(host_id, boot.number, ring.as_ref(), listening.native);
         let native = node.native_address;
         let group = cluster.as_ref().map(Cluster::group).unwrap_or_default();
-        self.all(&Command::Serve(Serving { node, boot_word: boot.word, group, ring, epoch }.into())).await?;
+        self.all(&Command::Serve(Serving { node, boot_word: boot.word, group, ring, epoch, low_bound }.into())).await?;
         self.all(&Command::Retire).await?;
         let server = self.local.server.borrow().clone();
         let server = server.ok_or_else(|| NodeError::Shard { sentence: "shard 0 has no CQL server".to_owned() })?;

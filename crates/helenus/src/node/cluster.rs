@@ -13,6 +13,7 @@ pub(super) mod departures;
 mod disks;
 mod facts;
 mod leaving;
+mod low_bound;
 mod moved;
 mod recover;
 mod search;
@@ -89,6 +90,7 @@ struct Inner {
     disks: Disks,
     is_reporting: Cell<bool>,
     is_finalizing: Cell<bool>,
+    low_bound: low_bound::Progress,
     planted: Planted,
     registry: RefCell<Registry>,
     moved: RefCell<Moved>,
@@ -154,6 +156,7 @@ impl Cluster {
                 disks: Disks::new(&config.data_dir, config.planted),
                 is_reporting: Cell::new(false),
                 is_finalizing: Cell::new(false),
+                low_bound: Default::default(),
                 planted: config.planted,
                 registry: RefCell::default(),
                 moved: RefCell::default(),

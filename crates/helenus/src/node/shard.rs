@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::Duration;
 
-use cluster::paxos::with_state_table;
+use cluster::paxos::{Bound, with_state_table};
 use internode::{Boot, GroupTag, LocalNode};
 use metadata::MetadataParts;
 use query::{Engine, EngineOptions, EngineParts, EngineSeats, NodeInfo, deliver_hints};
@@ -66,6 +66,8 @@ pub(super) struct Serving {
     pub(super) ring: Option<RingParts>,
     /// The epoch of the state that the schema is of.
     pub(super) epoch: Epoch,
+    /// The low bound of attempts in that state.
+    pub(super) low_bound: Bound,
 }
 
 /// A ring, on its way to all shards.
@@ -207,7 +209,7 @@ impl ShardNode {
     }
 
     async fn serve(&mut self, serving: Serving) -> Answer {
-        let Serving { node, boot_word, group, ring, epoch } = serving;
+        let Serving { node, boot_word, group, ring, epoch, low_bound } = serving;
         let (Some((storage, schema)), Some(seats), Some(server_seat)) =
             (self.opened.clone(), self.engine_seats.take(), self.server_seat.take())
         else {
@@ -238,6 +240,7 @@ impl ShardNode {
             }),
             // The nodes of a ring fixed by hand have a state each for itself.
             epoch: self.config.fixed_ring.is_none().then_some(epoch),
+            low_bound,
             internode: has_peers.then(|| self.local_node(&node, (boot_word, group))),
             metadata,
             links,

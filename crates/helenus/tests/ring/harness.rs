@@ -13,7 +13,8 @@ use cql_protocol::{
     Consistency, ErrorBody, FrameHeader, HEADER_LENGTH, Query, QueryParams, Request, Response, Startup, Version,
 };
 use helenus::config::{
-    ClusterConfig, CommitLogSync, Compression, Config, FixedNode, FixedRing, HintOptions, TimeoutOptions, Tokens,
+    ClusterConfig, CommitLogSync, Compression, Config, FixedNode, FixedRing, HintOptions, LOW_BOUND_AGE,
+    TimeoutOptions, Tokens,
 };
 use helenus::node;
 use runtime::Options;
@@ -105,6 +106,7 @@ impl Ring {
             features: Default::default(),
             auto_finalize: false,
             phi_convict_threshold: Default::default(),
+            low_bound_age: LOW_BOUND_AGE,
         });
         Node::start(config).expect("the node starts")
     }

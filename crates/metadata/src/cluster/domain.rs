@@ -17,6 +17,8 @@ impl DomainId {
     pub const SCHEMA: DomainId = DomainId(2);
     /// The last truncation of each table.
     pub const TRUNCATIONS: DomainId = DomainId(3);
+    /// The low bound of attempts of conditional statements.
+    pub const LOW_BOUND: DomainId = DomainId(4);
 }
 
 impl fmt::Display for DomainId {

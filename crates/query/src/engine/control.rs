@@ -8,6 +8,7 @@ use topology::Ring;
 
 use super::Engine;
 use super::follow::lead_catch_up;
+use super::low_bound::left;
 use crate::control::{ControlReply, ControlRequest};
 
 impl Engine {
@@ -102,6 +103,17 @@ impl Engine {
                 self.inner.runtime.spawn(Group::Maintenance, async move {
                     let opened = storage.open_files_taken_in(&files).await;
                     responder.reply(ControlReply::TakenIn(opened.map_err(|error| error.to_string())));
+                });
+            }
+            ControlRequest::LowBound { epoch, bound } => {
+                self.inner.coordinator.fence().low_bound_changed(epoch, bound);
+                responder.reply(ControlReply::Done);
+            }
+            ControlRequest::Left(request) => {
+                let engine = self.clone();
+                self.inner.runtime.spawn(Group::Maintenance, async move {
+                    responder
+                        .reply(ControlReply::Left(left(&engine, request).await.map_err(|error| error.to_string())));
                 });
             }
             ControlRequest::Traces { id } => responder.reply(ControlReply::Traces(self.traces(id.as_deref()))),

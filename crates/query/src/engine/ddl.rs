@@ -4,6 +4,7 @@
 mod applier;
 mod asked;
 mod intention;
+pub(super) mod low_bound;
 mod nodes;
 mod rows;
 mod statement;
@@ -20,6 +21,7 @@ use topology::Epoch;
 
 use super::Engine;
 use crate::control::{ControlReply, ControlRequest, DdlOutcome};
+use crate::domain::LowBoundDomain;
 use crate::error::QueryError;
 use crate::event::Event;
 use crate::parts::GroupLinks;
@@ -66,9 +68,10 @@ impl Engine {
     /// Begins this node's part in the metadata group, on shard 0.
     pub(super) fn start_group(&self, parts: MetadataParts, links: Option<Rc<dyn GroupLinks>>) {
         let MetadataParts { log, member, truncated } = parts;
-        let registry = member.state().cluster().of::<TopologyDomain>().clone();
+        let state = member.state().cluster();
+        let nodes = (state.of::<TopologyDomain>().clone(), state.of::<LowBoundDomain>().clone());
         let truncations = NodeTruncations::new(log.clone(), truncated);
-        let applier = EngineApplier::new(self, links, registry, truncations);
+        let applier = EngineApplier::new(self, links, nodes, truncations);
         let driver = Driver::start(&self.inner.runtime, log, member, Box::new(applier));
         self.inner.group.set(driver).ok().expect("it is started once");
     }

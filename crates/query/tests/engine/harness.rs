@@ -17,8 +17,8 @@ use membership::TopologyDomain;
 use metadata::{Domains, MetadataLog, Opened, Start, Started, Way};
 use planted::Planted;
 use query::{
-    Engine, EngineOptions, EngineParts, EngineSeats, Guardrails, NodeInfo, Outcome, SchemaDomain, Session,
-    TruncationsDomain, engine_seats, pending_truncations, truncations_of,
+    Engine, EngineOptions, EngineParts, EngineSeats, Guardrails, LowBoundDomain, NodeInfo, Outcome, SchemaDomain,
+    Session, TruncationsDomain, engine_seats, pending_truncations, truncations_of,
 };
 use runtime::sync::oneshot;
 use runtime::{MeshSeat, Options, Runtime, ShardId};
@@ -186,6 +186,7 @@ where
                     schema: opened.1,
                     ring: Rc::new(ring()),
                     epoch: boot.epoch,
+                    low_bound: Default::default(),
                     internode: None,
                     metadata: metadata.take(),
                     links: None,
@@ -255,7 +256,7 @@ fn tell_longest_poll(runtime: &Runtime) {
 
 /// The domains of a node.
 pub fn domains() -> Domains {
-    Domains::none().with::<TopologyDomain>().with::<SchemaDomain>().with::<TruncationsDomain>()
+    Domains::none().with::<TopologyDomain>().with::<SchemaDomain>().with::<TruncationsDomain>().with::<LowBoundDomain>()
 }
 
 /// A node's start, as far as the metadata log has a part in it.

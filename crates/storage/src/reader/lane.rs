@@ -14,7 +14,7 @@ use crate::reader::data_page::{DataItem, read_data_item, read_trusted_item};
 use crate::reader::place::clustering_place;
 
 /// One page of a read: encoded items and where to go on.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Page {
     /// As the writer of such pages wrote them: for a lane a [`DataPageWriter`](super::DataPageWriter).
     pub items: Vec<u8>,

@@ -67,7 +67,7 @@ fn all_prepared() -> Vec<Prepared> {
 
 #[test]
 fn the_messages_of_an_attempt_round_trip() {
-    let (purposes, mutations) = ([Purpose::Read, Purpose::Write], vec![vec![1; 300], vec![2; 27]]);
+    let (purposes, mutations) = ([Purpose::Read, Purpose::Write, Purpose::Look], vec![vec![1; 300], vec![2; 27]]);
     let mut requests = vec![PeerRequest::Accept(accept()), PeerRequest::Commit { mutations }];
     requests.push(PeerRequest::Accept(Accept {
         key: Vec::new(),

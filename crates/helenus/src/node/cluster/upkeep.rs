@@ -13,7 +13,7 @@ use topology::HostId;
 use topology::nodes::NodeState;
 use topology::voters::{candidates, choose};
 
-use super::{AGAIN, Inner};
+use super::{AGAIN, Inner, low_bound};
 
 /// The unit of time of the group.
 const UNIT: Duration = Duration::from_millis(100);
@@ -39,7 +39,7 @@ pub(super) fn begin(inner: &Rc<Inner>, engine: &Engine) {
         }
     });
     measure_disk(inner, engine);
-    let (engine, measured) = (engine.clone(), engine.clone());
+    let (engine, measured, engine_of_bound) = (engine.clone(), engine.clone(), engine.clone());
     every(inner, LOAD, move |inner| measure_disk(inner, &measured));
     every(inner, HEARTBEAT, move |inner| {
         let (inner, engine) = (Rc::clone(inner), engine.clone());
@@ -55,6 +55,7 @@ pub(super) fn begin(inner: &Rc<Inner>, engine: &Engine) {
         remove_next(inner);
         inner.report_older_disk();
     });
+    low_bound::begin(inner, engine_of_bound);
     every(inner, KEEP, |inner| {
         let inner = Rc::clone(inner);
         let runtime = inner.runtime.clone();
@@ -68,7 +69,7 @@ fn measure_disk(inner: &Rc<Inner>, engine: &Engine) {
     drop(runtime.spawn(Group::Maintenance, inner.measure_disk(engine)));
 }
 
-fn every(inner: &Rc<Inner>, interval: Duration, act: impl Fn(&Rc<Inner>) + 'static) {
+pub(super) fn every(inner: &Rc<Inner>, interval: Duration, act: impl Fn(&Rc<Inner>) + 'static) {
     let (runtime, of): (_, Weak<Inner>) = (inner.runtime.clone(), Rc::downgrade(inner));
     let sleeper = runtime.clone();
     drop(runtime.spawn(Group::Query, async move {

@@ -63,6 +63,13 @@ impl Vital {
         self.own.set(Vitals { disk_bytes, ..self.own.get() });
     }
 
+    /// The earliest wall clock of all nodes, by their last words, microseconds since 1970.
+    pub(super) fn earliest_clock(&self, runtime: &Runtime) -> u64 {
+        let others = self.others.borrow();
+        let clocks = others.values().map(|vitals| vitals.wall_micros).filter(|micros| *micros > 0);
+        clocks.fold(wall_micros(runtime), u64::min)
+    }
+
     /// The last word of another node about itself.
     pub(super) fn of(&self, host_id: HostId) -> Option<Vitals> {
         self.others.borrow().get(&host_id).copied()

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::rc::{Rc, Weak};
 
+use cluster::paxos::LowBound;
 use membership::TopologyDomain;
 use metadata::group::{Applier, Applying, Configuration, GroupMessage, Index, NodeId, Plan, Planner, ProposalId};
 use metadata::{ClusterState, Domain, Entry, Part};
@@ -12,11 +13,12 @@ use topology::Epoch;
 use topology::nodes::Registry;
 
 use super::intention::{self, Intention, TruncateIntention, truncations_beside};
+use super::low_bound::{LOW_BOUND, plan_low_bound};
 use super::nodes::{plan_leaving, plan_membership};
 use super::rows::NodeTruncations;
 use crate::control::ControlRequest;
 use crate::discarded::snapshot_time;
-use crate::domain::{SchemaDomain, TruncationsDomain};
+use crate::domain::{LowBoundDomain, SchemaDomain, TruncationsDomain};
 use crate::engine::{Engine, Inner};
 use crate::error::QueryError;
 use crate::event::Event;
@@ -29,6 +31,7 @@ pub(crate) struct EngineApplier {
     links: Option<Rc<dyn GroupLinks>>,
     /// The nodes of the cluster, as all shards know them.
     registry: RefCell<Registry>,
+    low_bound: RefCell<LowBound>,
     truncations: NodeTruncations,
 }
 
@@ -36,10 +39,11 @@ impl EngineApplier {
     pub(super) fn new(
         engine: &Engine,
         links: Option<Rc<dyn GroupLinks>>,
-        registry: Registry,
+        (registry, low_bound): (Registry, LowBound),
         truncations: NodeTruncations,
     ) -> EngineApplier {
-        EngineApplier { engine: Rc::downgrade(&engine.inner), links, registry: RefCell::new(registry), truncations }
+        let (registry, low_bound) = (RefCell::new(registry), RefCell::new(low_bound));
+        EngineApplier { engine: Rc::downgrade(&engine.inner), links, registry, low_bound, truncations }
     }
 
     fn engine(&self) -> Option<Engine> {
@@ -63,8 +67,20 @@ impl EngineApplier {
                 let changes = SchemaDomain::decode(part.version, &part.bytes).expect(APPLIED);
                 apply_to_shards(engine, (epoch, id), &changes).await
             }
+            LowBoundDomain::ID => {
+                let changes = LowBoundDomain::decode(part.version, &part.bytes).expect(APPLIED);
+                let bound = self.low_bound.borrow().with_all(changes);
+                self.bound(engine, epoch, bound).await
+            }
             _ => Ok(()),
         }
+    }
+
+    /// Has all shards apply a low bound of attempts.
+    async fn bound(&self, engine: &Engine, epoch: Index, bound: LowBound) -> Result<(), QueryError> {
+        self.low_bound.replace(bound.clone());
+        let bounded = || ControlRequest::LowBound { epoch: Epoch(epoch.0), bound: bound.times() };
+        engine.on_all_shards(bounded).await.map(drop)
     }
 
     /// Has all shards plan by the nodes as they are now. A node that is not among them yet goes on alone.
@@ -95,6 +111,7 @@ impl Planner for EngineApplier {
         }
         let planned = match intention.first() {
             Some(&intention::TRUNCATE) => plan_truncate(state, intention),
+            Some(&LOW_BOUND) => plan_low_bound(state, intention, &engine.inner.strategies),
             _ => plan_statement(state, intention, &engine.inner),
         };
         // The asker plans it on the same state, and finds the reason by itself.
@@ -148,7 +165,10 @@ impl Applier for EngineApplier {
             }
             let changes = replacing(&engine.schema(), state.of::<SchemaDomain>());
             let followed = self.follow(&engine, epoch, state.of::<TopologyDomain>().clone()).await;
-            if let Err(error) = followed.and(apply_to_shards(&engine, (epoch, ProposalId(0)), &changes).await) {
+            let bounded = self.bound(&engine, epoch, state.of::<LowBoundDomain>().clone()).await;
+            if let Err(error) =
+                followed.and(bounded).and(apply_to_shards(&engine, (epoch, ProposalId(0)), &changes).await)
+            {
                 tracing::error!(%error, "state of another node not applied by all shards");
             }
             reached(&engine, epoch, true).await;

@@ -1,0 +1,184 @@
+//! The low bound on one shard: it finishes what its registers have left up to a time, and deletes rows that all ignore. See `docs/internals/paxos.md`.
+
+use std::rc::Rc;
+
+use mutation::{ClusteringRef, Deletion, LiveRow, MutationEncoder, Position, ReadCommand};
+use runtime::Runtime;
+use schema::{Table, TableId};
+use storage::reader::ReadDone;
+use storage::{Flow, RowSink, Shard};
+use topology::{ConsistencyLevel, Token};
+
+use super::agreement::{AgreementError, Agreements};
+use crate::outcome::Failure;
+use crate::paxos::{Ballot, Purpose, STATE_TABLE, registers_of};
+use crate::plan::{Replication, plan};
+
+/// Rows of a scan's page.
+const ROWS: usize = 128;
+/// Tries of one partition, each on the present ring.
+const TRIES: u32 = 4;
+
+/// A table with its replication.
+pub type PlacedTable = (Rc<Table>, Rc<Replication>);
+
+/// Why a shard has not finished what it has.
+#[derive(Debug, thiserror::Error)]
+pub enum LeftError {
+    /// Its own registers cannot be read, or not deleted.
+    #[error("system.paxos: {0}")]
+    Storage(String),
+    /// Not enough replicas of a range answer.
+    #[error("{0}")]
+    Unavailable(#[from] crate::plan::Unavailable),
+    /// An attempt has no result.
+    #[error("{0}")]
+    Failed(#[from] Failure),
+    /// Others are at the partition.
+    #[error("other attempts were ahead for too long")]
+    Contended,
+}
+
+/// A row of registers that do not expire.
+#[derive(Debug)]
+struct Left {
+    token: Token,
+    key: Vec<u8>,
+    table: TableId,
+    /// The times of its earliest and its latest register, microseconds.
+    earliest: i64,
+    latest: i64,
+    /// True if it has more than promises.
+    is_of_proposal: bool,
+}
+
+/// Collects a page of them.
+#[derive(Default)]
+struct LeftSink {
+    at: Option<(Token, Vec<u8>)>,
+    rows: Vec<Left>,
+    seen: usize,
+}
+
+impl RowSink for LeftSink {
+    fn partition(&mut self, token: Token, key: &[u8], _static_row: Option<LiveRow<'_>>) -> Flow {
+        self.at = Some((token, key.to_vec()));
+        Flow::Continue
+    }
+
+    fn row(&mut self, clustering: ClusteringRef<'_>, row: LiveRow<'_>) -> Flow {
+        let (token, key) = self.at.clone().expect("a row is of a partition");
+        let table = clustering.components().next().and_then(|id| id.try_into().ok()).map(TableId);
+        if let (Some(table), Some(of)) = (table, registers_of(row)) {
+            let (earliest, latest, is_of_proposal) = (of.earliest, of.latest, of.is_of_proposal);
+            self.rows.push(Left { token, key, table, earliest, latest, is_of_proposal });
+        }
+        self.seen += 1;
+        if self.seen >= ROWS { Flow::Stop } else { Flow::Continue }
+    }
+}
+
+/// The shard's rows of registers, a page behind `after`. `None`: there are no more behind these.
+async fn page(
+    storage: &Shard,
+    runtime: &Runtime,
+    after: Option<&Position>,
+) -> Result<(Vec<Left>, Option<Position>), LeftError> {
+    let now_in_seconds = u32::try_from(runtime.wall_clock_micros() / 1_000_000).unwrap_or(u32::MAX);
+    let command = ReadCommand { after: after.map(Position::as_ref), ..ReadCommand::all(STATE_TABLE, now_in_seconds) };
+    let mut sink = LeftSink::default();
+    let done = storage.read_through(&command, &mut sink).await;
+    match done.map_err(|error| LeftError::Storage(error.to_string()))? {
+        ReadDone::Complete => Ok((sink.rows, None)),
+        ReadDone::Stopped(after) => Ok((sink.rows, Some(after))),
+    }
+}
+
+impl Agreements {
+    /// True if this shard has a register of several replicas that is not later than a time.
+    pub(crate) async fn has_left(&self, below: i64) -> Result<bool, LeftError> {
+        let mut after = None;
+        loop {
+            let (rows, next) = page(&self.shards.storage, &self.shards.runtime, after.as_ref()).await?;
+            if rows.iter().any(|row| row.earliest <= below) {
+                return Ok(true);
+            }
+            let Some(next) = next else { return Ok(false) };
+            after = Some(next);
+        }
+    }
+
+    /// Finishes what this shard's registers have left up to a time. `placed` gives a table as it is now; `None`: it is gone.
+    pub(crate) async fn finish_below(
+        self: &Rc<Self>,
+        below: i64,
+        placed: &dyn Fn(TableId) -> Option<PlacedTable>,
+        new_ballot: &dyn Fn(Option<Ballot>) -> Ballot,
+    ) -> Result<(), LeftError> {
+        let mut after = None;
+        loop {
+            let (rows, next) = page(&self.shards.storage, &self.shards.runtime, after.as_ref()).await?;
+            for row in rows.iter().filter(|row| row.is_of_proposal && row.earliest <= below) {
+                self.finish_row(row, placed, new_ballot).await?;
+                self.shards.runtime.maybe_yield().await;
+            }
+            let Some(next) = next else { return Ok(()) };
+            after = Some(next);
+        }
+    }
+
+    async fn finish_row(
+        self: &Rc<Self>,
+        row: &Left,
+        placed: &dyn Fn(TableId) -> Option<PlacedTable>,
+        new_ballot: &dyn Fn(Option<Ballot>) -> Ballot,
+    ) -> Result<(), LeftError> {
+        let mut tries = 0;
+        loop {
+            // Of a table that is gone nothing is left.
+            let Some((table, replication)) = placed(row.table) else { return Ok(()) };
+            // A majority in each datacenter is one of all, too.
+            let plan = plan(&replication, self.shards.sharder, row.token, ConsistencyLevel::EachQuorum)?;
+            let partition = (&*table, row.token, &row.key[..]);
+            let now_in_seconds = u32::try_from(self.shards.runtime.wall_clock_micros() / 1_000_000).unwrap_or(u32::MAX);
+            let command = ReadCommand::partition(table.id, row.token, &row.key, now_in_seconds);
+            let finished = async {
+                let mut agreement = self.begin(plan, partition, Purpose::Look, new_ballot).await?;
+                agreement.finish_left(command).await
+            };
+            tries += 1;
+            match finished.await {
+                Ok(_) => return Ok(()),
+                Err(AgreementError::Failed(Failure::Outdated)) if tries < TRIES => {}
+                Err(AgreementError::Failed(failure)) => return Err(failure.into()),
+                Err(AgreementError::Contended) => return Err(LeftError::Contended),
+                Err(AgreementError::Unknown { received }) => return Err(Failure::Timeout { received }.into()),
+            }
+        }
+    }
+
+    /// Deletes this shard's rows of registers that are not later than a time, which all replicas ignore. Gives how many.
+    pub(crate) async fn delete_below(&self, closed: i64) -> Result<u64, LeftError> {
+        let (storage, runtime) = (&self.shards.storage, &self.shards.runtime);
+        let local_deletion_time = u32::try_from(runtime.wall_clock_micros() / 1_000_000).unwrap_or(u32::MAX);
+        let (mut after, mut count) = (None, 0);
+        loop {
+            let (rows, next) = page(storage, runtime, after.as_ref()).await?;
+            for row in rows.iter().filter(|row| row.latest <= closed) {
+                let mut bytes = Vec::with_capacity(96);
+                let mut mutation = MutationEncoder::begin(&mut bytes, STATE_TABLE, row.token, &row.key);
+                mutation.row([&row.table.0[..]]).deletion(Deletion { timestamp: closed, local_deletion_time });
+                mutation.finish();
+                let mut admission = storage.write_admission();
+                while let Err(error) = storage.apply(&bytes) {
+                    admission.after(error).await.map_err(|error| LeftError::Storage(error.to_string()))?;
+                }
+                stdx::sometimes!("registers below the low bound are deleted");
+                count += 1;
+                runtime.maybe_yield().await;
+            }
+            let Some(next) = next else { return Ok(count) };
+            after = Some(next);
+        }
+    }
+}

@@ -1,0 +1,105 @@
+use std::collections::BTreeMap;
+
+use topology::Token;
+use topology::nodes::{Address, Boot, Features, NodeChange, RegisteredNode, Release, Start};
+
+use super::*;
+
+fn node(number: u8) -> HostId {
+    HostId([number; 16])
+}
+
+/// Nodes 1 to `count`, one token each.
+fn registry(count: u8) -> Registry {
+    let put = |number: u8| {
+        let address = Address::new([10, 0, 0, number].into(), 7000);
+        let start = Start {
+            boot: Boot { number: 1, word: 1 },
+            internode: address,
+            native: address,
+            shard_count: 1,
+            release: Release { major: 0, minor: 1, patch: 0 },
+            features: Features(0),
+        };
+        let registered = RegisteredNode {
+            state: NodeState::Normal,
+            datacenter: "datacenter1".to_owned(),
+            rack: "rack1".to_owned(),
+            tokens: vec![Token(i64::from(number) << 56)],
+            start,
+        };
+        NodeChange::Put(node(number), Rc::new(registered))
+    };
+    Registry::default().apply((1..=count).map(put))
+}
+
+/// A keyspace with a table and so many replicas.
+fn schema(factor: u32) -> Schema {
+    let statements = [
+        format!("CREATE KEYSPACE ks WITH replication = {{'class': 'SimpleStrategy', 'replication_factor': {factor}}}"),
+        "CREATE TABLE ks.t (k int PRIMARY KEY)".to_owned(),
+    ];
+    let mut schema = Schema::empty();
+    for (number, text) in (1..).zip(statements) {
+        let context = schema::DdlContext {
+            current_keyspace: None,
+            new_id: schema::TableId([number; 16]),
+            datacenters: &BTreeMap::from([("datacenter1".to_owned(), 4)]),
+            strategies: &Strategies::default(),
+            now_micros: 1,
+        };
+        let plan = schema::plan_ddl(&schema, &cql_syntax::parse(&text).unwrap(), &context).unwrap();
+        schema = schema.with_all(&plan.changes);
+    }
+    schema
+}
+
+#[test]
+fn an_intention_is_the_same_after_its_way() {
+    for intention in
+        [LowBoundIntention::Refuse { below: -5, apart: 7 }, LowBoundIntention::Finished { node: node(3), below: 9 }]
+    {
+        let bytes = intention.to_bytes();
+        assert_eq!(LowBoundIntention::decode(&bytes), Ok(intention));
+        (1..bytes.len()).for_each(|length| assert!(LowBoundIntention::decode(&bytes[..length]).is_err()));
+        assert!(LowBoundIntention::decode(&[&bytes[..], &[0]].concat()).is_err());
+        let newer = LowBoundIntention::decode(&[&[LOW_BOUND, 2], &bytes[2..]].concat());
+        assert_eq!(newer, Err(DecodeError::NewerVersion { version: 2, supported: 1 }));
+    }
+    assert!(LowBoundIntention::decode(&[LOW_BOUND, VERSION, 3, 0, 0, 0, 0, 0, 0, 0, 0]).is_err());
+}
+
+/// Four nodes, three replicas of each range: two that have finished are a majority of two ranges, three of all.
+#[test]
+fn it_is_closed_when_a_majority_of_each_range_has_finished() {
+    let (registry, strategies) = (registry(4), Strategies::default());
+    let plan =
+        |bound: &LowBound, schema: &Schema, intention| changes(bound, intention, (&registry, schema, &strategies));
+    let finished = |number| LowBoundIntention::Finished { node: node(number), below: 100 };
+    let of_three = schema(3);
+    let refused = LowBound::default().with_all(plan(
+        &LowBound::default(),
+        &of_three,
+        LowBoundIntention::Refuse { below: 100, apart: 10 },
+    ));
+    assert_eq!(refused.times().refused, 100);
+    let mut bound = refused.clone();
+    for (number, is_closed) in [(1, false), (3, false), (4, true)] {
+        bound = bound.with_all(plan(&bound, &of_three, finished(number)));
+        assert_eq!(bound.times().closed == 100, is_closed, "node {number}");
+    }
+    // Another number of replicas meanwhile: those that have finished are not those that count.
+    let mut bound = refused;
+    for number in 1..=4 {
+        bound = bound.with_all(plan(&bound, &schema(2), finished(number)));
+    }
+    assert_eq!(bound.times().closed, 0);
+    // One replica has rounds of its own, which need no bound.
+    let of_one = schema(1);
+    let bound = LowBound::default().with_all(plan(
+        &LowBound::default(),
+        &of_one,
+        LowBoundIntention::Refuse { below: 100, apart: 10 },
+    ));
+    assert_eq!(bound.with_all(plan(&bound, &of_one, finished(1))).times().closed, 100);
+}
