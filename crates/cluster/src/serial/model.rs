@@ -1,6 +1,8 @@
 //! A search through the courses of attempts at one partition: three acceptors and three coordinators, whose messages are lost, come late and in any order, and
 //! who may stop anywhere.
 //!
+//! All of it beside a low bound that is agreed on now and then, which acceptors and coordinators hear of at different times, the fence between them.
+//!
 //! Registers, findings and doubts are the product's ([`State`], [`judge`], [`Doubts`]). What joins them follows [`super::Agreement`]. Each write's condition is
 //! that the partition's head is the one that the statement saw first: so what is chosen is a chain.
 
@@ -11,13 +13,13 @@ use planted::Planted;
 use topology::NodeIndex;
 
 use super::findings::{Doubts, Fate, Finding, Next, judge};
-use crate::paxos::{Ballot, Commit, Promise, Proposal, Purpose, State};
+use crate::paxos::{Ballot, Bound, Commit, Promise, Proposal, Purpose, State};
 
 const ACCEPTORS: usize = 3;
 const COORDINATORS: usize = 3;
 const MAJORITY: usize = 2;
 /// Runs of one search.
-const RUNS: u64 = 24_000;
+const RUNS: u64 = 32_000;
 /// Operations of one run, and the most steps.
 const OPERATIONS: usize = 7;
 const STEPS_MAX: usize = 600;
@@ -39,6 +41,8 @@ enum Operation {
     /// Its condition never holds.
     Fails,
     Read,
+    /// Finishes what its own acceptor has up to the low bound.
+    Finish,
 }
 
 #[derive(Debug, Clone)]
@@ -59,10 +63,16 @@ enum Request {
 
 #[derive(Debug, Clone)]
 enum Answer {
-    Promised { finding: Finding, promise: Promise, data: Data },
+    Promised {
+        finding: Finding,
+        promise: Promise,
+        data: Data,
+    },
     Accepted,
     Outrun(Ballot),
     Committed,
+    /// It has applied a change of the low bound that the plan does not know.
+    Stale,
 }
 
 #[derive(Debug, Clone)]
@@ -72,6 +82,8 @@ enum Packet {
         acceptor: usize,
         coordinator: usize,
         question: u64,
+        /// How many changes of the low bound its plan rests on.
+        planned: usize,
         request: Request,
     },
     Tell {
@@ -86,6 +98,10 @@ enum Packet {
 struct Acceptor {
     state: State,
     data: Data,
+    /// How many changes of the low bound it has applied; its coordinator plans by them.
+    applied: usize,
+    /// It has finished what it has up to the low bound that is refused.
+    has_finished: bool,
 }
 
 /// The present question of a coordinator.
@@ -138,6 +154,9 @@ struct Attempt {
     asked: Asked,
     done: Vec<(usize, Answer)>,
     outrun: usize,
+    stale: usize,
+    /// How many changes of the low bound it knows.
+    planned: usize,
     /// The head that it saw, its answer once an empty proposal is chosen.
     head: Option<u128>,
 }
@@ -148,6 +167,10 @@ enum Step {
     /// Its outcome is not known.
     Unknown,
     Applied,
+    /// It is to be planned again: nothing of it is written, or will be.
+    Outdated,
+    /// Nothing is left that it was to finish.
+    Finished,
     /// A read, or a condition that failed: the head, and the ballot of the answer.
     Shown(Option<u128>, Ballot),
 }
@@ -157,12 +180,16 @@ struct Model {
     now: u64,
     /// Steps of a microsecond: where they are several, so are ballots of one microsecond.
     pace: u64,
+    /// Of so many steps, one is of the low bound.
+    bound_pace: u64,
     acceptors: [Acceptor; ACCEPTORS],
     attempts: [Option<Attempt>; COORDINATORS],
     skews: [u64; COORDINATORS],
     /// Of 256 messages, how many are lost, by coordinator and acceptor.
     losses: [[u64; ACCEPTORS]; COORDINATORS],
     packets: Vec<Packet>,
+    /// The low bound after each change.
+    bounds: Vec<Bound>,
     questions: u64,
     operations: usize,
     /// The acceptors of each proposal, by its ballot and its original.
@@ -187,6 +214,8 @@ struct Counts {
     sent: u64,
     emptied: u64,
     doubted: u64,
+    stale: u64,
+    closed: u64,
 }
 
 impl Model {
@@ -195,11 +224,13 @@ impl Model {
             random: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
             now: 1_000,
             pace: 1,
+            bound_pace: 1,
             acceptors: Default::default(),
             attempts: Default::default(),
             skews: [0; COORDINATORS],
             losses: [[0; ACCEPTORS]; COORDINATORS],
             packets: Vec::new(),
+            bounds: Vec::new(),
             questions: 0,
             operations: 0,
             accepted: BTreeMap::new(),
@@ -210,6 +241,7 @@ impl Model {
             counts: Counts::default(),
         };
         model.pace = [1, 6][model.below(2) as usize];
+        model.bound_pace = [2, 4, 1_000][model.below(3) as usize];
         for coordinator in 0..COORDINATORS {
             model.skews[coordinator] = model.below(3) * model.below(if model.pace == 1 { 40 } else { 9 });
         }
@@ -239,6 +271,9 @@ impl Model {
             if self.below(40) == 0 {
                 self.change_losses();
             }
+            if self.below(self.bound_pace) == 0 {
+                self.change_bound();
+            }
             let idle = (0..COORDINATORS).find(|coordinator| self.attempts[*coordinator].is_none());
             match idle {
                 Some(coordinator) if self.operations < OPERATIONS && self.below(6) == 0 => self.begin(coordinator),
@@ -262,6 +297,53 @@ impl Model {
         self.counts.unknown += u64::from(self.attempts[coordinator].take().is_some());
     }
 
+    /// A node applies the next change of the low bound, or the group agrees on one.
+    fn change_bound(&mut self) {
+        let node = self.below(ACCEPTORS as u64) as usize;
+        if self.acceptors[node].applied < self.bounds.len() && self.below(4) > 0 {
+            return self.apply(node, self.acceptors[node].applied + 1);
+        }
+        let last = self.bounds.last().copied().unwrap_or_default();
+        if last.refused == last.closed {
+            let refused = self.now as i64 + 10 - self.below(30) as i64;
+            if refused > last.refused {
+                self.acceptors.iter_mut().for_each(|acceptor| acceptor.has_finished = false);
+                self.bounds.push(Bound { refused, ..last });
+            }
+        } else if self.acceptors.iter().filter(|acceptor| acceptor.has_finished).count() >= MAJORITY {
+            self.counts.closed += 1;
+            self.bounds.push(Bound { closed: last.refused, ..last });
+        } else {
+            self.begin_finish(node);
+        }
+    }
+
+    /// A node applies changes of the low bound, up to so many.
+    fn apply(&mut self, node: usize, count: usize) {
+        let acceptor = &mut self.acceptors[node];
+        while acceptor.applied < count {
+            let bound = self.bounds[acceptor.applied];
+            acceptor.applied += 1;
+            acceptor.state =
+                State { low_bound: bound.refused, ..std::mem::take(&mut acceptor.state).without(bound.closed) };
+        }
+    }
+
+    /// A node that refuses what is up to the low bound begins to finish what it has.
+    fn begin_finish(&mut self, node: usize) {
+        let acceptor = &mut self.acceptors[node];
+        if acceptor.applied < self.bounds.len() || acceptor.has_finished || self.attempts[node].is_some() {
+            return;
+        }
+        let refused = acceptor.state.low_bound;
+        let accepted = acceptor.state.accepted.as_ref().map(|proposal| proposal.ballot);
+        let committed = acceptor.state.committed.map(|commit| commit.ballot);
+        match accepted.into_iter().chain(committed).any(|ballot| ballot.micros() <= refused) {
+            true => self.begin_as(node, Operation::Finish),
+            false => acceptor.has_finished = true,
+        }
+    }
+
     fn begin(&mut self, coordinator: usize) {
         self.operations += 1;
         let operation = match self.below(6) {
@@ -269,7 +351,15 @@ impl Model {
             3 => Operation::Fails,
             _ => Operation::Read,
         };
-        let purpose = if operation == Operation::Read { Purpose::Read } else { Purpose::Write };
+        self.begin_as(coordinator, operation);
+    }
+
+    fn begin_as(&mut self, coordinator: usize, operation: Operation) {
+        let purpose = match operation {
+            Operation::Read => Purpose::Read,
+            Operation::Finish => Purpose::Look,
+            Operation::Write | Operation::Fails => Purpose::Write,
+        };
         let mut attempt = Attempt {
             operation,
             purpose,
@@ -285,6 +375,8 @@ impl Model {
             asked: Asked::Commit { is_own: false, needs: 0 },
             done: Vec::new(),
             outrun: 0,
+            stale: 0,
+            planned: self.acceptors[coordinator].applied,
             head: None,
         };
         self.prepare(coordinator, &mut attempt);
@@ -296,11 +388,11 @@ impl Model {
         self.questions += 1;
         attempt.question = self.questions;
         attempt.done.clear();
-        attempt.outrun = 0;
+        (attempt.outrun, attempt.stale) = (0, 0);
         attempt.asked = asked;
         for &acceptor in to {
-            let (question, request) = (self.questions, request.clone());
-            self.send(Packet::Ask { acceptor, coordinator, question, request });
+            let (question, planned, request) = (self.questions, attempt.planned, request.clone());
+            self.send(Packet::Ask { acceptor, coordinator, question, planned, request });
         }
     }
 
@@ -327,10 +419,14 @@ impl Model {
     fn deliver(&mut self) {
         let index = self.below(self.packets.len() as u64) as usize;
         match self.packets.swap_remove(index) {
-            Packet::Ask { acceptor, coordinator, question, request } => match self.answer(acceptor, request) {
-                Ok(answer) => self.send(Packet::Tell { acceptor, coordinator, question, answer }),
-                Err(request) => self.packets.push(Packet::Ask { acceptor, coordinator, question, request }),
-            },
+            Packet::Ask { acceptor, coordinator, question, planned, request } => {
+                match self.answer(acceptor, planned, request) {
+                    Ok(answer) => self.send(Packet::Tell { acceptor, coordinator, question, answer }),
+                    Err(request) => {
+                        self.packets.push(Packet::Ask { acceptor, coordinator, question, planned, request });
+                    }
+                }
+            }
             Packet::Tell { acceptor, coordinator, question, answer } => {
                 let Some(mut attempt) = self.attempts[coordinator].take() else { return };
                 if attempt.question != question {
@@ -342,11 +438,22 @@ impl Model {
                         attempt.outrun += 1;
                         attempt.latest = attempt.latest.max(Some(latest));
                     }
+                    Answer::Stale => {
+                        self.counts.stale += 1;
+                        attempt.stale += 1;
+                    }
                     answer => attempt.done.push((acceptor, answer)),
                 }
                 match self.step(coordinator, &mut attempt) {
                     Step::Goes => self.attempts[coordinator] = Some(attempt),
                     Step::Unknown => self.counts.unknown += 1,
+                    Step::Outdated if attempt.doubts.is_empty() => self.check_refused(&attempt),
+                    Step::Outdated => self.counts.unknown += 1,
+                    Step::Finished => {
+                        // Of the bound that it has looked at, or of the next one it has more to do.
+                        let acceptor = &mut self.acceptors[coordinator];
+                        acceptor.has_finished |= attempt.planned == self.bounds.len();
+                    }
                     Step::Applied => self.applied(&attempt),
                     Step::Shown(head, ballot) => self.check_shown(&attempt, head, ballot),
                 }
@@ -355,7 +462,13 @@ impl Model {
     }
 
     /// An acceptor's answer. An error: its next step for the same question.
-    fn answer(&mut self, at: usize, request: Request) -> Result<Answer, Request> {
+    fn answer(&mut self, at: usize, planned: usize, request: Request) -> Result<Answer, Request> {
+        if !matches!(request, Request::Commit(_)) {
+            self.apply(at, planned);
+            if self.acceptors[at].applied > planned {
+                return Ok(Answer::Stale);
+            }
+        }
         let acceptor = &mut self.acceptors[at];
         match request {
             Request::Prepare { ballot, purpose, wants_committed } => {
@@ -402,8 +515,8 @@ impl Model {
 
     /// The coordinator's step by the answers so far, as `Electorate::ask` waits for them.
     fn step(&mut self, coordinator: usize, attempt: &mut Attempt) -> Step {
-        let answered = attempt.done.len() + attempt.outrun;
-        let is_lost = ACCEPTORS - attempt.outrun < MAJORITY;
+        let answered = attempt.done.len() + attempt.outrun + attempt.stale;
+        let is_lost = ACCEPTORS - attempt.outrun - attempt.stale < MAJORITY;
         match attempt.asked.clone() {
             Asked::Prepare { ballot } if attempt.done.len() == MAJORITY => self.promised(coordinator, attempt, ballot),
             Asked::Prepare { .. } if is_lost => self.again(coordinator, attempt),
@@ -431,6 +544,9 @@ impl Model {
     }
 
     fn again(&mut self, coordinator: usize, attempt: &mut Attempt) -> Step {
+        if attempt.stale > 0 && attempt.done.len() < MAJORITY {
+            return Step::Outdated;
+        }
         if attempt.tries >= TRIES_MAX {
             return Step::Unknown;
         }
@@ -456,6 +572,13 @@ impl Model {
             }
             Fate::Unknown => return Step::Unknown,
             Fate::Open | Fate::NotChosen => {}
+        }
+        if attempt.purpose == Purpose::Look {
+            if matches!(judge(&findings, Planted::NONE), Next::Go { .. }) {
+                return Step::Finished;
+            }
+            attempt.purpose = Purpose::Write;
+            return self.again(coordinator, attempt);
         }
         match judge(&findings, Planted::NONE) {
             Next::Go { .. } if fate == Fate::Open => panic!("nothing is void here"),
@@ -490,6 +613,9 @@ impl Model {
     /// The statement's step by the head that it sees.
     fn ready(&mut self, coordinator: usize, attempt: &mut Attempt, ready: Ready) -> Step {
         let Ready { ballot, is_pending, may_propose, head } = ready;
+        if attempt.operation == Operation::Finish {
+            return Step::Finished;
+        }
         let expected = *attempt.expected.get_or_insert(head);
         let holds = attempt.operation == Operation::Write && expected == head;
         attempt.head = head;
@@ -579,6 +705,14 @@ impl Model {
         self.refused.extend(attempt.originals.iter().filter(|original| **original != chosen));
     }
 
+    /// Nothing of the statement is written, or will be.
+    fn check_refused(&mut self, attempt: &Attempt) {
+        for original in &attempt.originals {
+            assert!(!self.chosen.contains(original), "a statement that is written is not answered as if it were not");
+        }
+        self.refused.extend(&attempt.originals);
+    }
+
     /// The head was that one at some time between the beginning and the end, and nothing of the statement is written, or will be.
     fn check_shown(&mut self, attempt: &Attempt, head: Option<u128>, ballot: Ballot) {
         self.counts.shown += 1;
@@ -586,10 +720,7 @@ impl Model {
             1 + self.chosen.iter().position(|chosen| *chosen == head).expect("what is shown is chosen")
         });
         assert!(at >= attempt.began, "an answer shows all that was chosen when its statement began");
-        for original in &attempt.originals {
-            assert!(!self.chosen.contains(original), "a statement that is written is not answered as if it were not");
-        }
-        self.refused.extend(&attempt.originals);
+        self.check_refused(attempt);
         self.shown = self.shown.max(number(ballot));
     }
 }
@@ -600,7 +731,7 @@ fn one_proposal_is_chosen_after_another_and_each_answer_stays_true() {
     for seed in 1..=RUNS {
         let mut model = Model::new(seed);
         model.run();
-        let Counts { applied, shown, unknown, finished, sent, emptied, doubted } = model.counts;
+        let Counts { applied, shown, unknown, finished, sent, emptied, doubted, stale, closed } = model.counts;
         sum.applied += applied;
         sum.shown += shown;
         sum.unknown += unknown;
@@ -608,8 +739,10 @@ fn one_proposal_is_chosen_after_another_and_each_answer_stays_true() {
         sum.sent += sent;
         sum.emptied += emptied;
         sum.doubted += doubted;
+        sum.stale += stale;
+        sum.closed += closed;
     }
-    let Counts { applied, shown, unknown, finished, sent, emptied, doubted } = sum;
-    let all = [applied, shown, unknown, finished, sent, emptied, doubted];
+    let Counts { applied, shown, unknown, finished, sent, emptied, doubted, stale, closed } = sum;
+    let all = [applied, shown, unknown, finished, sent, emptied, doubted, stale, closed];
     assert!(all.iter().all(|count| *count > RUNS / 50), "each way is gone often: {sum:?}");
 }
