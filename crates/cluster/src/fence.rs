@@ -85,7 +85,7 @@ pub struct Fence {
     /// The greatest number.
     latest: Cell<Epoch>,
     floor: Cell<Epoch>,
-    /// The low bound of attempts, and the epoch of its last change.
+    /// The low bound of attempts, and the epoch at which it was closed.
     low_bound: Cell<(Bound, Epoch)>,
     tables: RefCell<BTreeMap<TableId, Known>>,
     tenures: Tenures,
@@ -225,11 +225,11 @@ impl Fence {
 
     /// The low bound of attempts changes.
     pub fn low_bound_changed(&self, epoch: Epoch, bound: Bound) {
-        if !self.is_closed() || bound == self.low_bound.get().0 {
-            return;
+        let (before, at) = self.low_bound.get();
+        if self.is_closed() {
+            // Each acceptor refuses for itself. What they ignore must be the same for all.
+            self.low_bound.set((bound, if bound.closed == before.closed { at } else { epoch }));
         }
-        self.low_bound.set((bound, epoch));
-        self.rise(epoch);
     }
 
     /// The low bound of attempts.
@@ -240,7 +240,7 @@ impl Fence {
         }
     }
 
-    /// The epoch of its last change, on which each attempt rests.
+    /// The epoch at which it was closed, on which each attempt rests.
     pub(crate) fn low_bound_at(&self) -> Epoch {
         self.low_bound.get().1
     }

@@ -18,6 +18,6 @@ pub use table::{STATE_TABLE, with_state_table};
 pub(crate) use queue::{Claim, Queue};
 pub(crate) use state::Outrun;
 pub(crate) use table::{
-    Kept, MUTATION_BYTES_MIN, Register, StateReader, clustering_of, decode_proposal, encode_proposal, encode_registers,
-    registers_of, table_of,
+    Kept, MUTATION_BYTES_MIN, Register, RegisterTimes, StateReader, clustering_of, decode_proposal, encode_proposal,
+    encode_registers, registers_of, table_of,
 };

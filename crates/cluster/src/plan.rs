@@ -14,4 +14,4 @@ pub(crate) use choice::{Choice, order};
 pub(crate) use count::{count_towards, is_enough};
 pub(crate) use nodes::Nodes;
 pub(crate) use placement::Placement;
-pub(crate) use replica_plan::{check_all, check_range, plan};
+pub(crate) use replica_plan::{check_all, check_range, plan, plan_for};

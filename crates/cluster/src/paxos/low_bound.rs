@@ -63,11 +63,12 @@ impl LowBound {
         self.refused > self.closed && !self.finished.contains(&node)
     }
 
-    /// The change that has ballots up to `below` refused; `None` if they are, or if it is hardly later than the last one, which may be closed yet: `apart`
-    /// microseconds are between two.
+    /// The change that has ballots up to `below` refused; `None` if they are, if it is less than `apart` microseconds later than the last one, or if that one may be
+    /// closed yet, however long it takes.
     pub fn plan_refuse(&self, below: i64, placement: u64, apart: i64) -> Option<LowBoundChange> {
         let is_due = below >= self.refused.saturating_add(apart.max(1));
-        is_due.then_some(LowBoundChange::Refuse { below, placement })
+        let may_be_closed = self.refused > self.closed && placement == self.placement;
+        (is_due && !may_be_closed).then_some(LowBoundChange::Refuse { below, placement })
     }
 
     /// The changes once a node has finished what it has up to `below`, beside `placement` now. `is_majority` says of nodes if they are a majority in each
@@ -214,7 +215,8 @@ mod tests {
         let bound = bound.with_all(bound.plan_finished((A, 100), 8, both));
         let bound = bound.with_all(bound.plan_finished((B, 100), 8, both));
         assert_eq!(bound.times().closed, 0);
-        assert_eq!(bound.plan_refuse(109, 8, 10), None, "it may be closed yet");
+        assert_eq!(bound.plan_refuse(109, 8, 10), None, "it is hardly later");
+        assert_eq!(bound.plan_refuse(900, 7, 10), None, "it may be closed yet");
         let next = bound.with_all(bound.plan_refuse(110, 8, 10));
         assert!(next.is_awaited(A) && next.is_awaited(B), "what was finished before does not count");
     }

@@ -61,7 +61,7 @@ fn state_table() -> Table {
         Column::new(ColumnKind::Regular, READ_PROMISED, "in_progress_read_ballot", CqlType::Timeuuid),
         Column::new(ColumnKind::Regular, COMMITTED_AGAIN, "most_recent_commit", CqlType::Blob),
     ];
-    // Nothing is deleted: there is nothing for a tombstone to hide for longer than what expires lives.
+    // What is deleted is up to the low bound, and ignored wherever it comes from: no tombstone is needed.
     let options = TableOptions {
         comment: "in-progress paxos proposals".to_owned(),
         gc_grace_seconds: 0,
@@ -99,7 +99,7 @@ pub(crate) enum Register<'r> {
 pub(crate) enum Kept {
     /// Until so long after this second: no other replica knows of them.
     Expiring(u32),
-    /// For ever: another replica may remember what this one would have forgotten.
+    /// Until all replicas forget it, by the low bound.
     Always,
 }
 
@@ -199,31 +199,36 @@ pub(crate) fn table_of(mutation: &MutationRef<'_>) -> TableId {
     mutation.items().next().and_then(of_row).unwrap_or(STATE_TABLE)
 }
 
-/// The times of a row of registers.
-#[derive(Debug, Clone, Copy)]
+/// The times of a row of registers, microseconds since 1970.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RegisterTimes {
-    /// Microseconds since 1970.
+    /// The earliest that does not expire.
     pub(crate) earliest: i64,
-    /// The same.
+    /// The latest of all.
     pub(crate) latest: i64,
-    /// True if one is of a proposal or a commit.
-    pub(crate) is_of_proposal: bool,
+    /// The last commit's.
+    committed: Option<i64>,
 }
 
-/// The times of a row's registers; `None` if one of them expires, or it has none.
+impl RegisterTimes {
+    /// True unless something later than a time is committed: all that was chosen before that commit is written at a majority, and what was not can not be chosen any more.
+    /// An acceptance beyond the time says nothing: it may be of what was chosen before it, proposed again.
+    pub(crate) fn may_have_left(&self, below: i64) -> bool {
+        self.committed <= Some(below)
+    }
+}
+
+/// The times of a row's registers; `None` if all of them expire. Beside those of several replicas a row may have some of one replica's rounds.
 pub(crate) fn registers_of(row: LiveRow<'_>) -> Option<RegisterTimes> {
+    let latest = row.cells().map(|cell| cell.timestamp).max()?;
     let mut times: Option<RegisterTimes> = None;
-    for cell in row.cells() {
-        if cell.expiry.is_some() {
-            return None;
+    for cell in row.cells().filter(|cell| cell.expiry.is_none()) {
+        let at = cell.timestamp;
+        let times = times.get_or_insert(RegisterTimes { earliest: at, latest, committed: None });
+        times.earliest = times.earliest.min(at);
+        if matches!(cell.column, COMMITTED | COMMITTED_AGAIN) {
+            times.committed = times.committed.max(Some(at));
         }
-        let (at, is_of_proposal) = (cell.timestamp, !matches!(cell.column, PROMISED | READ_PROMISED));
-        let before = times.unwrap_or(RegisterTimes { earliest: at, latest: at, is_of_proposal });
-        times = Some(RegisterTimes {
-            earliest: before.earliest.min(at),
-            latest: before.latest.max(at),
-            is_of_proposal: before.is_of_proposal || is_of_proposal,
-        });
     }
     times
 }
@@ -282,6 +287,7 @@ fn commit_of(value: &[u8]) -> Option<Commit> {
 #[cfg(test)]
 mod tests {
     use cql_types::timeuuid;
+    use mutation::RowRef;
 
     use super::*;
 
@@ -346,5 +352,44 @@ mod tests {
         let schema = with_state_table(&Schema::empty());
         assert_eq!(schema.table_by_id(STATE_TABLE).unwrap().name, "paxos");
         assert_eq!(schema.tables().count(), 1);
+    }
+
+    fn times_of(rows: &[Vec<u8>]) -> Option<RegisterTimes> {
+        let mut merged = Vec::new();
+        for bytes in rows {
+            let mutation = MutationRef::decode(bytes).unwrap();
+            for item in mutation.items() {
+                let Item::Row(_, row) = item else { panic!("a state is a row") };
+                let mut next = Vec::new();
+                match merged.is_empty() {
+                    true => next.extend_from_slice(row.bytes()),
+                    false => mutation::merge_rows(&RowRef::trusted(&merged), &row, &mut next),
+                }
+                merged = next;
+            }
+        }
+        registers_of(LiveRow::new(RowRef::trusted(&merged), None, 1_000))
+    }
+
+    #[test]
+    fn registers_that_expire_hide_no_others() {
+        let table = Table::new(TableId([7; 16]), "ks", "t", state_table().columns().to_vec(), TableOptions::default());
+        let write = |register, kept| {
+            let mut bytes = Vec::new();
+            encode_registers(&[register], &table, (Token(5), b"key"), kept, &mut bytes);
+            bytes
+        };
+        let proposal = Proposal { ballot: ballot(7), original: ballot(7), mutations: vec![vec![1; 27]] };
+        let accepted = write(Register::Accepted(&proposal, POSITION), Kept::Always);
+        let of_rounds =
+            write(Register::Committed(Commit { ballot: ballot(9), original: ballot(9) }), Kept::Expiring(1_000));
+        assert_eq!(times_of(std::slice::from_ref(&of_rounds)), None, "it goes by itself");
+        let (earliest, latest) = (ballot(7).micros(), ballot(9).micros());
+        let times = times_of(&[of_rounds, accepted.clone()]).expect("one does not expire");
+        assert_eq!(times, RegisterTimes { earliest, latest, committed: None });
+        assert!(times.may_have_left(earliest), "an acceptance says nothing of what was committed");
+        let committed = write(Register::Committed(proposal.commit()), Kept::Always);
+        let times = times_of(&[accepted, committed]).expect("they do not expire");
+        assert!(times.may_have_left(earliest) && !times.may_have_left(earliest - 1), "something later is committed");
     }
 }

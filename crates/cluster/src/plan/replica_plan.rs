@@ -105,6 +105,17 @@ pub(crate) fn plan(
     Ok(ReplicaPlan { nodes, replication, replicas, needs, required, shard: ShardId(sharder.shard_of(token)) })
 }
 
+/// The plan for `token` that needs these answers, alive or not.
+pub(crate) fn plan_for<'a>(
+    replication: &'a Replication,
+    sharder: Sharder,
+    token: Token,
+    needs: &'a Required,
+) -> ReplicaPlan<'a> {
+    let (nodes, replicas, required) = (replication.nodes(), replication.replicas(token), needs.total());
+    ReplicaPlan { nodes, replication, replicas, needs, required, shard: ShardId(sharder.shard_of(token)) }
+}
+
 /// The same refusal of rounds. Cassandra asks for a majority of the replicas that there are, then for a read at the quorum that the replication factor asks for: where
 /// nodes are fewer than replicas it is the second that fails. (Source: `ReplicaPlans.forPaxos`, `StorageProxy.legacyReadWithPaxos`.)
 #[cold]

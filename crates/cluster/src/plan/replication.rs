@@ -53,13 +53,28 @@ impl Replication {
         Replication::new(Rc::new(Nodes::new(Rc::clone(ring), None)), strategy, Some(rules))
     }
 
-    /// True if nodes are a majority in each datacenter of the replicas of every range.
+    /// A majority in each datacenter of a token's replicas. Where a datacenter has fewer nodes than a majority of its replicas would be, all of these: whatever is a
+    /// majority elsewhere meets them.
+    pub(crate) fn majority_of_each(&self, token: Token) -> Required {
+        let (ring, replicas) = (self.ring(), self.replicas(token));
+        let count_in = |name: &str| replicas.iter().filter(|node| ring.node(**node).datacenter == *name).count();
+        let at_most = |needed: u32, count: usize| needed.min(u32::try_from(count).unwrap_or(u32::MAX));
+        match self.required(ConsistencyLevel::EachQuorum) {
+            Required::Total(needed) => Required::Total(at_most(*needed, replicas.len())),
+            Required::Local(needed) => Required::Local(*needed),
+            Required::PerDatacenter(quotas) => Required::PerDatacenter(
+                quotas.iter().map(|(name, needed)| (name.clone(), at_most(*needed, count_in(name)))).collect(),
+            ),
+        }
+    }
+
+    /// True if nodes are a [majority of each](Replication::majority_of_each) range's replicas.
     pub fn are_majorities(&self, hosts: &BTreeSet<HostId>) -> bool {
-        let (ring, needs) = (self.ring(), self.required(ConsistencyLevel::EachQuorum));
+        let ring = self.ring();
         let has = |token: Token| {
             let replicas = self.replicas(token).iter().copied();
             let among: Vec<NodeIndex> = replicas.filter(|node| hosts.contains(&ring.node(*node).host_id)).collect();
-            is_enough(needs, ring, &among)
+            is_enough(&self.majority_of_each(token), ring, &among)
         };
         has(Token::MIN) && ring.owners().iter().all(|&(token, _)| has(token))
     }

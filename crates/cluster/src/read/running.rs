@@ -23,7 +23,7 @@ impl<'r, K, T> Running<'r, K, T> {
     }
 
     /// How many are under way.
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.futures.len()
     }
 

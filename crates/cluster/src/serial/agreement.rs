@@ -15,7 +15,7 @@ use storage::reader::{Page, ReadDone};
 use topology::{ConsistencyLevel, Epoch, NodeIndex, Token};
 
 use super::asked::{Answers, Electorate, is_refused_before};
-use super::findings::{Doubts, Fate, Finding, Next, judge};
+use super::findings::{Doubts, Fate, Finding, Next, has_left, judge};
 use crate::fence::Plan;
 use crate::outcome::Failure;
 use crate::paxos::{Ballot, Claim, Kept, Promise, Proposal, Purpose, Queue, Register, encode_registers};
@@ -267,15 +267,21 @@ impl Agreement<'_> {
         let planted = self.agreements.shards.storage.planted();
         while self.purpose == Purpose::Look {
             match self.promises(&bytes, limits, false).await? {
-                Some((_, findings, ..)) if matches!(judge(&findings, planted), Next::Go { .. }) => return Ok(false),
+                Some((_, findings, ..)) if !has_left(&findings, planted) => return Ok(false),
                 Some(_) => self.purpose = Purpose::Write,
                 None => self.rest().await?,
             }
         }
         stdx::sometimes!("what was left below the low bound is finished");
-        let found = self.prepare(command, limits).await?;
-        assert_eq!(found, Found::Rows, "it has no proposal of its own");
-        Ok(true)
+        loop {
+            let found = self.prepare(command, limits).await?;
+            assert_eq!(found, Found::Rows, "it has no proposal of its own");
+            // Whatever was accepted by few comes before the empty proposal.
+            self.prepared.as_mut().expect("a majority has promised").is_pending = true;
+            if self.settle().await? == Proposed::Chosen {
+                return Ok(true);
+            }
+        }
     }
 
     /// Gives what the majority holds to `sink`, as `command` reads it, which is that of [`Agreement::prepare`] with the same limits.

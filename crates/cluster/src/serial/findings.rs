@@ -171,5 +171,16 @@ pub(super) fn judge(findings: &[Finding], planted: Planted) -> Next {
     Next::Commit(proposal, lacking)
 }
 
+/// True if a majority shows something that is not settled for good: unfinished, lacked by some, a promise beyond the last commit, or the committed proposal accepted again
+/// under a later ballot, which would be taken for another one once the commit is forgotten.
+pub(super) fn has_left(findings: &[Finding], planted: Planted) -> bool {
+    let is_again = |commit: Commit| {
+        let mut accepted = findings.iter().filter_map(|finding| finding.accepted.as_ref());
+        accepted.any(|accepted| accepted.original == commit.original && accepted.ballot > commit.ballot)
+    };
+    let is_settled = matches!(judge(findings, planted), Next::Go { is_pending: false });
+    !is_settled || latest_commit(findings).is_some_and(is_again)
+}
+
 #[cfg(test)]
 mod tests;

@@ -7,15 +7,18 @@ use runtime::Runtime;
 use schema::{Table, TableId};
 use storage::reader::ReadDone;
 use storage::{Flow, RowSink, Shard};
-use topology::{ConsistencyLevel, Token};
+use topology::Token;
 
 use super::agreement::{AgreementError, Agreements};
 use crate::outcome::Failure;
-use crate::paxos::{Ballot, Purpose, STATE_TABLE, registers_of};
-use crate::plan::{Replication, plan};
+use crate::paxos::{Ballot, Purpose, RegisterTimes, STATE_TABLE, registers_of};
+use crate::plan::{Replication, plan_for};
+use crate::read::Running;
 
 /// Rows of a scan's page.
 const ROWS: usize = 128;
+/// Partitions that are finished at once.
+const AT_ONCE: usize = 8;
 /// Tries of one partition, each on the present ring.
 const TRIES: u32 = 4;
 
@@ -28,12 +31,12 @@ pub enum LeftError {
     /// Its own registers cannot be read, or not deleted.
     #[error("system.paxos: {0}")]
     Storage(String),
-    /// Not enough replicas of a range answer.
-    #[error("{0}")]
-    Unavailable(#[from] crate::plan::Unavailable),
     /// An attempt has no result.
     #[error("{0}")]
     Failed(#[from] Failure),
+    /// The shard has not applied the bound.
+    #[error("the low bound is not applied yet")]
+    NotApplied,
     /// Others are at the partition.
     #[error("other attempts were ahead for too long")]
     Contended,
@@ -45,11 +48,7 @@ struct Left {
     token: Token,
     key: Vec<u8>,
     table: TableId,
-    /// The times of its earliest and its latest register, microseconds.
-    earliest: i64,
-    latest: i64,
-    /// True if it has more than promises.
-    is_of_proposal: bool,
+    times: RegisterTimes,
 }
 
 /// Collects a page of them.
@@ -69,9 +68,8 @@ impl RowSink for LeftSink {
     fn row(&mut self, clustering: ClusteringRef<'_>, row: LiveRow<'_>) -> Flow {
         let (token, key) = self.at.clone().expect("a row is of a partition");
         let table = clustering.components().next().and_then(|id| id.try_into().ok()).map(TableId);
-        if let (Some(table), Some(of)) = (table, registers_of(row)) {
-            let (earliest, latest, is_of_proposal) = (of.earliest, of.latest, of.is_of_proposal);
-            self.rows.push(Left { token, key, table, earliest, latest, is_of_proposal });
+        if let (Some(table), Some(times)) = (table, registers_of(row)) {
+            self.rows.push(Left { token, key, table, times });
         }
         self.seen += 1;
         if self.seen >= ROWS { Flow::Stop } else { Flow::Continue }
@@ -100,7 +98,7 @@ impl Agreements {
         let mut after = None;
         loop {
             let (rows, next) = page(&self.shards.storage, &self.shards.runtime, after.as_ref()).await?;
-            if rows.iter().any(|row| row.earliest <= below) {
+            if rows.iter().any(|row| row.times.earliest <= below) {
                 return Ok(true);
             }
             let Some(next) = next else { return Ok(false) };
@@ -115,14 +113,21 @@ impl Agreements {
         placed: &dyn Fn(TableId) -> Option<PlacedTable>,
         new_ballot: &dyn Fn(Option<Ballot>) -> Ballot,
     ) -> Result<(), LeftError> {
-        let mut after = None;
+        let (mut after, mut failed) = (None, Ok(()));
         loop {
             let (rows, next) = page(&self.shards.storage, &self.shards.runtime, after.as_ref()).await?;
-            for row in rows.iter().filter(|row| row.is_of_proposal && row.earliest <= below) {
-                self.finish_row(row, placed, new_ballot).await?;
-                self.shards.runtime.maybe_yield().await;
+            let mut left = rows.iter().filter(|row| row.times.may_have_left(below));
+            let mut running = Running::new();
+            loop {
+                let more = AT_ONCE.saturating_sub(running.len());
+                left.by_ref().take(more).for_each(|row| running.push((), self.finish_row(row, placed, new_ballot)));
+                // The others are finished all the same: there is less to do next time.
+                match running.next().await {
+                    Some(((), finished)) => failed = failed.and(finished),
+                    None => break,
+                }
             }
-            let Some(next) = next else { return Ok(()) };
+            let Some(next) = next else { return failed };
             after = Some(next);
         }
     }
@@ -138,7 +143,8 @@ impl Agreements {
             // Of a table that is gone nothing is left.
             let Some((table, replication)) = placed(row.table) else { return Ok(()) };
             // A majority in each datacenter is one of all, too.
-            let plan = plan(&replication, self.shards.sharder, row.token, ConsistencyLevel::EachQuorum)?;
+            let needs = replication.majority_of_each(row.token);
+            let plan = plan_for(&replication, self.shards.sharder, row.token, &needs);
             let partition = (&*table, row.token, &row.key[..]);
             let now_in_seconds = u32::try_from(self.shards.runtime.wall_clock_micros() / 1_000_000).unwrap_or(u32::MAX);
             let command = ReadCommand::partition(table.id, row.token, &row.key, now_in_seconds);
@@ -164,7 +170,7 @@ impl Agreements {
         let (mut after, mut count) = (None, 0);
         loop {
             let (rows, next) = page(storage, runtime, after.as_ref()).await?;
-            for row in rows.iter().filter(|row| row.latest <= closed) {
+            for row in rows.iter().filter(|row| row.times.latest <= closed) {
                 let mut bytes = Vec::with_capacity(96);
                 let mut mutation = MutationEncoder::begin(&mut bytes, STATE_TABLE, row.token, &row.key);
                 mutation.row([&row.table.0[..]]).deletion(Deletion { timestamp: closed, local_deletion_time });

@@ -12,7 +12,7 @@ use cql_types::timeuuid;
 use planted::Planted;
 use topology::NodeIndex;
 
-use super::findings::{Doubts, Fate, Finding, Next, judge};
+use super::findings::{Doubts, Fate, Finding, Next, has_left, judge};
 use crate::paxos::{Ballot, Bound, Commit, Promise, Proposal, Purpose, State};
 
 const ACCEPTORS: usize = 3;
@@ -82,7 +82,7 @@ enum Packet {
         acceptor: usize,
         coordinator: usize,
         question: u64,
-        /// How many changes of the low bound its plan rests on.
+        /// Up to which change of the low bound its plan rests on all that were closed.
         planned: usize,
         request: Request,
     },
@@ -155,8 +155,10 @@ struct Attempt {
     done: Vec<(usize, Answer)>,
     outrun: usize,
     stale: usize,
-    /// How many changes of the low bound it knows.
+    /// The last change of the low bound that its coordinator knows as closed.
     planned: usize,
+    /// How many changes of the low bound its node had applied when it began.
+    looked_at: usize,
     /// The head that it saw, its answer once an empty proposal is chosen.
     head: Option<u128>,
 }
@@ -318,6 +320,11 @@ impl Model {
         }
     }
 
+    /// The last of so many changes of the low bound that has closed it.
+    fn closed_at(&self, count: usize) -> usize {
+        self.bounds[..count].iter().rposition(|bound| bound.refused == bound.closed).map_or(0, |index| index + 1)
+    }
+
     /// A node applies changes of the low bound, up to so many.
     fn apply(&mut self, node: usize, count: usize) {
         let acceptor = &mut self.acceptors[node];
@@ -336,9 +343,9 @@ impl Model {
             return;
         }
         let refused = acceptor.state.low_bound;
-        let accepted = acceptor.state.accepted.as_ref().map(|proposal| proposal.ballot);
-        let committed = acceptor.state.committed.map(|commit| commit.ballot);
-        match accepted.into_iter().chain(committed).any(|ballot| ballot.micros() <= refused) {
+        let committed = acceptor.state.committed.map(|commit| commit.ballot.micros());
+        let has_any = acceptor.state.accepted.is_some() || acceptor.state.promised.is_some() || committed.is_some();
+        match has_any && committed <= Some(refused) {
             true => self.begin_as(node, Operation::Finish),
             false => acceptor.has_finished = true,
         }
@@ -376,7 +383,8 @@ impl Model {
             done: Vec::new(),
             outrun: 0,
             stale: 0,
-            planned: self.acceptors[coordinator].applied,
+            planned: self.closed_at(self.acceptors[coordinator].applied),
+            looked_at: self.acceptors[coordinator].applied,
             head: None,
         };
         self.prepare(coordinator, &mut attempt);
@@ -452,7 +460,7 @@ impl Model {
                     Step::Finished => {
                         // Of the bound that it has looked at, or of the next one it has more to do.
                         let acceptor = &mut self.acceptors[coordinator];
-                        acceptor.has_finished |= attempt.planned == self.bounds.len();
+                        acceptor.has_finished |= attempt.looked_at == self.bounds.len();
                     }
                     Step::Applied => self.applied(&attempt),
                     Step::Shown(head, ballot) => self.check_shown(&attempt, head, ballot),
@@ -465,7 +473,7 @@ impl Model {
     fn answer(&mut self, at: usize, planned: usize, request: Request) -> Result<Answer, Request> {
         if !matches!(request, Request::Commit(_)) {
             self.apply(at, planned);
-            if self.acceptors[at].applied > planned {
+            if self.closed_at(self.acceptors[at].applied) > planned {
                 return Ok(Answer::Stale);
             }
         }
@@ -574,7 +582,7 @@ impl Model {
             Fate::Open | Fate::NotChosen => {}
         }
         if attempt.purpose == Purpose::Look {
-            if matches!(judge(&findings, Planted::NONE), Next::Go { .. }) {
+            if !has_left(&findings, Planted::NONE) {
                 return Step::Finished;
             }
             attempt.purpose = Purpose::Write;
@@ -613,9 +621,7 @@ impl Model {
     /// The statement's step by the head that it sees.
     fn ready(&mut self, coordinator: usize, attempt: &mut Attempt, ready: Ready) -> Step {
         let Ready { ballot, is_pending, may_propose, head } = ready;
-        if attempt.operation == Operation::Finish {
-            return Step::Finished;
-        }
+        let is_pending = is_pending || attempt.operation == Operation::Finish;
         let expected = *attempt.expected.get_or_insert(head);
         let holds = attempt.operation == Operation::Write && expected == head;
         attempt.head = head;
@@ -666,6 +672,7 @@ impl Model {
         }
         attempt.doubts.clear();
         match (is_empty, is_found) {
+            (true, _) if attempt.operation == Operation::Finish => Step::Finished,
             (true, _) => Step::Shown(attempt.head, proposal.ballot),
             (false, true) => self.commit(coordinator, attempt, &proposal, false),
             (false, false) => panic!("an own proposal is in doubt until it is chosen"),

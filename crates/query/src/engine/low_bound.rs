@@ -14,6 +14,16 @@ use crate::control::{ControlReply, ControlRequest, LeftRequest};
 /// Does what is asked of this shard.
 pub(super) async fn left(engine: &Engine, request: LeftRequest) -> Result<u64, LeftError> {
     let coordinator = &engine.inner.coordinator;
+    let bound = coordinator.fence().low_bound();
+    // Another shard of the node may have applied it before this one.
+    let is_known = match request {
+        LeftRequest::Look(_) => true,
+        LeftRequest::Finish(below) => bound.refused >= below,
+        LeftRequest::Delete(closed) => bound.closed >= closed,
+    };
+    if !is_known {
+        return Err(LeftError::NotApplied);
+    }
     match request {
         LeftRequest::Look(below) => coordinator.has_left(below).await.map(u64::from),
         LeftRequest::Finish(below) => {
@@ -46,13 +56,11 @@ pub async fn has_left(engine: &Engine, below: i64) -> Result<bool, String> {
 
 /// Finishes what attempts have left on this node up to a time, once its shards refuse what is not later.
 pub async fn finish_left(engine: &Engine, below: i64) -> Result<(), String> {
-    assert!(engine.inner.coordinator.fence().low_bound().refused >= below, "what is finished is refused");
     on_shards(engine, LeftRequest::Finish(below)).await.map(drop)
 }
 
 /// Deletes this node's registers up to a time that its shards ignore. Gives how many.
 pub async fn delete_left(engine: &Engine, closed: i64) -> Result<u64, String> {
-    assert!(engine.inner.coordinator.fence().low_bound().closed >= closed, "what is deleted is ignored");
     on_shards(engine, LeftRequest::Delete(closed)).await
 }
 

@@ -70,7 +70,7 @@ impl Inner {
         let now = self.runtime.now();
         let pong = self.liveness.borrow_mut().pong(from, is_known, now);
         if let Some(vitals) = heartbeat.vitals {
-            self.vital.hear(from, vitals);
+            self.vital.hear(from, vitals, self.runtime.now());
             let theirs = i64::try_from(vitals.wall_micros).unwrap_or(i64::MAX);
             let clocks = (theirs, self.runtime.wall_clock_micros());
             let crossing = self.liveness.borrow_mut().clocks(from, clocks, round_trip, now);

@@ -14,6 +14,8 @@ use super::upkeep::every;
 
 /// Looks at it so often within the age of a bound, and no oftener than [`LOOK_MIN`].
 const LOOKS: u32 = 60;
+/// What failed is tried again after this part of the age.
+const RESTS: u32 = 12;
 const LOOK_MIN: Duration = Duration::from_secs(1);
 
 /// This node's progress.
@@ -22,6 +24,8 @@ pub(super) struct Progress {
     is_busy: Cell<bool>,
     /// Registers up to this time are deleted here, microseconds since 1970.
     deleted: Cell<i64>,
+    /// What failed is tried again from then on.
+    rest_until: Cell<Option<Instant>>,
     /// Old registers are looked for from then on.
     look_at: Cell<Option<Instant>>,
 }
@@ -55,8 +59,13 @@ impl Inner {
         });
         // The shards may be at work on the last entries still.
         let applied = engine.low_bound();
-        if is_awaited && applied.refused == times.refused {
-            finish_left(engine, times.refused).await?;
+        let rests = self.low_bound.rest_until.get().is_some_and(|until| self.runtime.now() < until);
+        if is_awaited && applied.refused == times.refused && !rests {
+            if let Err(reason) = finish_left(engine, times.refused).await {
+                // What cannot be finished now hardly can be in a moment.
+                self.low_bound.rest_until.set(Some(self.runtime.now() + self.config.low_bound_age / RESTS));
+                return Err(reason);
+            }
             return answered(driver.propose(driver.new_id(), finished_left(own, times.refused)).await);
         }
         if applied.closed > self.low_bound.deleted.get() {
@@ -72,7 +81,8 @@ impl Inner {
         let (age, now) = (self.config.low_bound_age, self.runtime.now());
         let look_at = self.low_bound.look_at.get().unwrap_or(now);
         let micros = |time: Duration| i64::try_from(time.as_micros()).unwrap_or(i64::MAX);
-        let clock = i64::try_from(self.vital.earliest_clock(&self.runtime)).unwrap_or(0);
+        let Some(clock) = self.vital.earliest_clock(&self.runtime) else { return Ok(()) };
+        let clock = i64::try_from(clock).unwrap_or(0);
         let (below, apart) = (clock.saturating_sub(micros(age)), micros(age / 2));
         if now < look_at || self.registry.borrow().nodes().len() < 2 || below < refused.saturating_add(apart) {
             return Ok(());

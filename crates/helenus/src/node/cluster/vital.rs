@@ -2,11 +2,15 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use metadata::group::Vitals;
-use runtime::Runtime;
+use runtime::{Instant, Runtime};
 use topology::HostId;
 use topology::nodes::Registry;
+
+/// A clock that was heard of this long ago says nothing of a node that is down by now.
+const OF_LATE: Duration = Duration::from_secs(10);
 
 /// The facts of all nodes.
 #[derive(Debug)]
@@ -14,7 +18,8 @@ pub(super) struct Vital {
     own: Cell<Vitals>,
     /// Rounds of heartbeats that this node has sent.
     rounds: Cell<u64>,
-    others: RefCell<BTreeMap<HostId, Vitals>>,
+    /// With the time at which each was heard.
+    others: RefCell<BTreeMap<HostId, (Vitals, Instant)>>,
 }
 
 impl Vital {
@@ -44,8 +49,8 @@ impl Vital {
     }
 
     /// Keeps another node's word about itself.
-    pub(super) fn hear(&self, from: HostId, vitals: Vitals) {
-        self.others.borrow_mut().insert(from, vitals);
+    pub(super) fn hear(&self, from: HostId, vitals: Vitals, now: Instant) {
+        self.others.borrow_mut().insert(from, (vitals, now));
     }
 
     /// Counts a round of heartbeats.
@@ -63,16 +68,18 @@ impl Vital {
         self.own.set(Vitals { disk_bytes, ..self.own.get() });
     }
 
-    /// The earliest wall clock of all nodes, by their last words, microseconds since 1970.
-    pub(super) fn earliest_clock(&self, runtime: &Runtime) -> u64 {
-        let others = self.others.borrow();
-        let clocks = others.values().map(|vitals| vitals.wall_micros).filter(|micros| *micros > 0);
-        clocks.fold(wall_micros(runtime), u64::min)
+    /// The earliest wall clock of this node and those that it has heard of of late, as of now, microseconds since 1970. `None`: it has heard of none.
+    pub(super) fn earliest_clock(&self, runtime: &Runtime) -> Option<u64> {
+        let (others, now) = (self.others.borrow(), runtime.now());
+        let recent = others.values().map(|(vitals, at)| (vitals.wall_micros, now - *at));
+        let recent = recent.filter(|(micros, age)| *micros > 0 && *age < OF_LATE);
+        let clocks = recent.map(|(micros, age)| micros.saturating_add(u64::try_from(age.as_micros()).unwrap_or(0)));
+        clocks.min().map(|earliest| earliest.min(wall_micros(runtime)))
     }
 
     /// The last word of another node about itself.
     pub(super) fn of(&self, host_id: HostId) -> Option<Vitals> {
-        self.others.borrow().get(&host_id).copied()
+        self.others.borrow().get(&host_id).map(|(vitals, _)| *vitals)
     }
 }
 

@@ -111,7 +111,10 @@ impl Planner for EngineApplier {
         }
         let planned = match intention.first() {
             Some(&intention::TRUNCATE) => plan_truncate(state, intention),
-            Some(&LOW_BOUND) => plan_low_bound(state, intention, &engine.inner.strategies),
+            Some(&LOW_BOUND) => {
+                let now = engine.inner.runtime.wall_clock_micros();
+                plan_low_bound(state, intention, (&engine.inner.strategies, now))
+            }
             _ => plan_statement(state, intention, &engine.inner),
         };
         // The asker plans it on the same state, and finds the reason by itself.

@@ -12,7 +12,7 @@ use cluster::coordinator::Replication;
 use cluster::paxos::{LowBound, LowBoundChange};
 use membership::TopologyDomain;
 use metadata::{ClusterState, DecodeError, Entry};
-use schema::Schema;
+use schema::{Keyspace, Schema};
 use stdx::Reader;
 use topology::nodes::{NodeState, Registry};
 use topology::{Epoch, HostId, Ring, Strategies, murmur3};
@@ -80,11 +80,20 @@ impl LowBoundIntention {
     }
 }
 
-/// Plans a change on a state; `None`: there is nothing to change.
-pub(super) fn plan_low_bound(state: &ClusterState, intention: &[u8], strategies: &Strategies) -> Option<Entry> {
+/// Plans a change on a state, at a time of the leader's clock (microseconds since 1970); `None`: there is nothing to change, or the bound would be too late.
+pub(super) fn plan_low_bound(
+    state: &ClusterState,
+    intention: &[u8],
+    (strategies, now): (&Strategies, i64),
+) -> Option<Entry> {
     let (registry, schema) = (state.of::<TopologyDomain>(), state.of::<SchemaDomain>());
     let bound = state.of::<LowBoundDomain>();
-    let changes = changes(bound, LowBoundIntention::decode(intention).ok()?, (registry, schema, strategies));
+    let intention = LowBoundIntention::decode(intention).ok()?;
+    // Ballots beyond a bound in the future would be timestamps in the future.
+    if matches!(intention, LowBoundIntention::Refuse { below, apart } if below > now.saturating_sub(apart)) {
+        return None;
+    }
+    let changes = changes(bound, intention, (registry, schema, strategies));
     (!changes.is_empty()).then(|| Entry::of(LowBoundDomain::part(&changes)))
 }
 
@@ -103,8 +112,8 @@ fn changes(
     }
 }
 
-/// True if nodes are a majority in each datacenter of the replicas of each range, in all keyspaces whose attempts have several replicas. One that has lost a part of
-/// its disk does not count.
+/// True if nodes are a majority in each datacenter of the replicas of each range, in all keyspaces with a table: one of a single replica may have had more, and that one may
+/// have registers of other coordinators' attempts. A node that has lost a part of its disk does not count.
 fn are_majorities(
     finished: &BTreeSet<HostId>,
     (registry, schema, strategies): (&Registry, &Schema, &Strategies),
@@ -113,12 +122,15 @@ fn are_majorities(
     let finished: BTreeSet<HostId> = finished.iter().copied().filter(is_whole).collect();
     let Some((nodes, local)) = finished.first().and_then(|node| nodes_of_ring(registry, *node)) else { return false };
     let ring = Rc::new(Ring::new(Epoch(1), nodes, local));
-    let mut keyspaces = schema.keyspaces().values().filter(|keyspace| !keyspace.tables.is_empty());
-    keyspaces.all(|keyspace| {
+    with_tables(schema).all(|keyspace| {
         let Ok(rules) = strategies.rules(keyspace.strategy()) else { return false };
-        let replication = Replication::on_ring(&ring, keyspace.strategy(), &*rules);
-        !replication.is_of_several() || replication.are_majorities(&finished)
+        Replication::on_ring(&ring, keyspace.strategy(), &*rules).are_majorities(&finished)
     })
+}
+
+/// The keyspaces with a table.
+fn with_tables(schema: &Schema) -> impl Iterator<Item = &Rc<Keyspace>> {
+    schema.keyspaces().values().filter(|keyspace| !keyspace.tables.is_empty())
 }
 
 /// A hash of all that decides who is a replica of what.
@@ -134,7 +146,7 @@ fn placement(registry: &Registry, schema: &Schema) -> u64 {
         put(node.rack.as_bytes());
         put(&node.tokens.iter().flat_map(|token| token.0.to_be_bytes()).collect::<Vec<u8>>());
     }
-    for keyspace in schema.keyspaces().values() {
+    for keyspace in with_tables(schema) {
         put(keyspace.name().as_bytes());
         put(format!("{:?}", keyspace.strategy()).as_bytes());
     }

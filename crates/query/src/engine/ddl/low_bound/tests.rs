@@ -94,12 +94,16 @@ fn it_is_closed_when_a_majority_of_each_range_has_finished() {
         bound = bound.with_all(plan(&bound, &schema(2), finished(number)));
     }
     assert_eq!(bound.times().closed, 0);
-    // One replica has rounds of its own, which need no bound.
+    // Of one replica, each node has ranges of its own.
     let of_one = schema(1);
-    let bound = LowBound::default().with_all(plan(
+    let mut bound = LowBound::default().with_all(plan(
         &LowBound::default(),
         &of_one,
         LowBoundIntention::Refuse { below: 100, apart: 10 },
     ));
-    assert_eq!(bound.with_all(plan(&bound, &of_one, finished(1))).times().closed, 100);
+    for number in 1..=4 {
+        assert_eq!(bound.times().closed, 0);
+        bound = bound.with_all(plan(&bound, &of_one, finished(number)));
+    }
+    assert_eq!(bound.times().closed, 100);
 }
