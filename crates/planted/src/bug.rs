@@ -258,6 +258,8 @@ bugs! {
         "An attempt goes on although a proposal is accepted that was not committed.";
     FastReadOverAccepted, "fast-read-over-accepted", Coordinator, "serial::a_read_that_was_answered_is_not_overtaken_by_what_it_did_not_see",
         "A SERIAL read is answered in one round although a promise to a write is later than the last commit.";
+    PagesBeforeCommit, "pages-before-commit", Coordinator, "serial::a_page_from_before_a_commit_does_not_count",
+        "A page that a replica read before it was sent a commit counts beside one that was read after it.";
     LowBoundForgotten, "low-bound-forgotten", Coordinator, "serial::what_was_not_chosen_below_the_low_bound_never_is",
         "An acceptor neither refuses ballots up to the low bound nor ignores registers up to it.";
     SerialAsQuorum, "serial-as-quorum", Simulation, "serial-read",

@@ -15,7 +15,7 @@ use storage::reader::{Page, ReadDone};
 use topology::{ConsistencyLevel, Epoch, NodeIndex, Token};
 
 use super::asked::{Answers, Electorate, is_refused_before};
-use super::findings::{Doubts, Fate, Finding, Next, has_left, judge};
+use super::findings::{Doubts, Fate, Finding, Next, has_left, judge, settled_up_to};
 use crate::fence::Plan;
 use crate::outcome::Failure;
 use crate::paxos::{Ballot, Claim, Kept, Promise, Proposal, Purpose, Queue, Register, encode_registers};
@@ -61,6 +61,8 @@ pub struct Agreement<'p> {
     tries: u32,
     /// The latest ballot seen or made.
     latest: Option<Ballot>,
+    /// All that was chosen up to this was written at a majority before the present pages were read.
+    settled: Option<Ballot>,
     /// A majority has promised this.
     prepared: Option<ReadyToPropose>,
     /// The statement's own proposals, from when they were sent until their ends are known.
@@ -178,6 +180,7 @@ impl Agreements {
             tries_until,
             tries: 0,
             latest: None,
+            settled: None,
             prepared: None,
             doubts: Doubts::default(),
             chosen: None,
@@ -223,10 +226,14 @@ impl Agreement<'_> {
                 Fate::Unknown => return Err(self.error(Failure::Timeout { received: 0 })),
             }
             let planted = self.agreements.shards.storage.planted();
+            let (settled, all_have_it) = settled_up_to(&findings);
+            let holds_all = all_have_it || settled <= self.settled || planted.is(Bug::PagesBeforeCommit);
+            self.settled = self.settled.max(settled);
             let ready = |is_pending| ReadyToPropose { ballot, is_pending, pages, may_propose };
             match judge(&findings, planted) {
                 // Its own proposal is from before a truncation.
                 Next::Go { .. } if fate == Fate::Open => return Err(self.error(Failure::Timeout { received: 0 })),
+                Next::Go { .. } if !holds_all => stdx::sometimes!("a page is older than what is settled"),
                 Next::Go { is_pending } => {
                     self.prepared = Some(ready(is_pending));
                     return Ok(Found::Rows);
@@ -245,6 +252,9 @@ impl Agreement<'_> {
                     let mut have: Vec<NodeIndex> = findings.iter().map(|finding| finding.node).collect();
                     have.retain(|node| !lacking.contains(node));
                     have.extend(self.electorate.commit_at(&lacking, &mutations, self.until).await);
+                    if self.electorate.is_majority(&have) && !holds_all {
+                        continue;
+                    }
                     if self.electorate.is_majority(&have) {
                         let promised = findings.iter().filter_map(|finding| finding.earlier).max();
                         self.prepared = Some(ready(promised > Some(proposal.ballot)));

@@ -27,6 +27,15 @@ impl Finding {
         let Promised { earlier, is_left_out, committed, .. } = *promised;
         Finding { node, earlier, accepted, is_left_out, committed }
     }
+
+    fn has_accepted(&self, ballot: Ballot) -> bool {
+        self.accepted.as_ref().is_some_and(|accepted| accepted.ballot == ballot)
+    }
+
+    /// True if it has a commit, or a later one.
+    fn has(&self, commit: Commit) -> bool {
+        self.committed.is_some_and(|known| known.original == commit.original || known.ballot >= commit.ballot)
+    }
 }
 
 /// The step before the partition's data counts.
@@ -136,6 +145,19 @@ fn latest_commit(findings: &[Finding]) -> Option<Commit> {
     findings.iter().filter_map(|finding| finding.committed).max_by_key(|commit| commit.ballot)
 }
 
+/// The latest point up to which all that was chosen is known to be written at a majority: the last commit, or an empty proposal beyond it. True: all have it, so pages that were read after
+/// these registers hold all that was chosen before it. The page of one that lacks it may be from before some of that was written there.
+pub(super) fn settled_up_to(findings: &[Finding]) -> (Option<Ballot>, bool) {
+    let committed = latest_commit(findings);
+    let latest = latest_accepted(findings).and_then(|finding| finding.accepted.as_ref());
+    let empty = latest.filter(|latest| latest.is_beyond(committed) && latest.mutations.is_empty());
+    match (empty, committed) {
+        (Some(empty), _) => (Some(empty.ballot), findings.iter().all(|finding| finding.has_accepted(empty.ballot))),
+        (None, Some(committed)) => (Some(committed.ballot), findings.iter().all(|finding| finding.has(committed))),
+        (None, None) => (None, true),
+    }
+}
+
 /// Judges the findings of a majority.
 pub(super) fn judge(findings: &[Finding], planted: Planted) -> Next {
     let committed = latest_commit(findings);
@@ -146,19 +168,15 @@ pub(super) fn judge(findings: &[Finding], planted: Planted) -> Next {
         // Whoever made it had sent the commit before it to a majority.
         let is_empty = latest.mutations.is_empty();
         // What came before an empty proposal may be chosen until that one is.
-        let has_accepted = |finding: &Finding| finding.accepted.as_ref().is_some_and(|of| of.ballot == latest.ballot);
-        let is_settled = is_empty && findings.iter().all(has_accepted);
+        let is_settled = is_empty && findings.iter().all(|finding| finding.has_accepted(latest.ballot));
         return match is_empty || planted.is(Bug::UnfinishedNotFinished) {
             true => Next::Go { is_pending: !is_settled || promised > Some(latest.ballot) },
             false => Next::Finish(latest.clone()),
         };
     }
     let Some(committed) = committed else { return Next::Go { is_pending: promised.is_some() } };
-    let has_it = |finding: &Finding| {
-        finding.committed.is_some_and(|known| known.original == committed.original || known.ballot >= committed.ballot)
-    };
     let lacking: Vec<NodeIndex> =
-        findings.iter().filter(|finding| !has_it(finding)).map(|finding| finding.node).collect();
+        findings.iter().filter(|finding| !finding.has(committed)).map(|finding| finding.node).collect();
     let accepted = findings.iter().filter_map(|finding| Some((finding, finding.accepted.as_ref()?)));
     let of_commit: Vec<(&Finding, &Proposal)> =
         accepted.filter(|(_, proposal)| proposal.original == committed.original).collect();

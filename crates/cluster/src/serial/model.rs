@@ -12,7 +12,7 @@ use cql_types::timeuuid;
 use planted::Planted;
 use topology::NodeIndex;
 
-use super::findings::{Doubts, Fate, Finding, Next, has_left, judge};
+use super::findings::{Doubts, Fate, Finding, Next, has_left, judge, settled_up_to};
 use crate::paxos::{Ballot, Bound, Commit, Promise, Proposal, Purpose, State};
 
 const ACCEPTORS: usize = 3;
@@ -134,6 +134,8 @@ struct Ready {
     is_pending: bool,
     may_propose: bool,
     head: Option<u128>,
+    /// Else it is prepared again.
+    holds_all: bool,
 }
 
 /// An attempt under way.
@@ -148,6 +150,7 @@ struct Attempt {
     doubts: Doubts,
     chosen: Option<Proposal>,
     latest: Option<Ballot>,
+    settled: Option<Ballot>,
     wants_committed: bool,
     tries: u32,
     question: u64,
@@ -218,6 +221,7 @@ struct Counts {
     doubted: u64,
     stale: u64,
     closed: u64,
+    older: u64,
 }
 
 impl Model {
@@ -376,6 +380,7 @@ impl Model {
             doubts: Doubts::default(),
             chosen: None,
             latest: None,
+            settled: None,
             wants_committed: false,
             tries: 0,
             question: 0,
@@ -544,6 +549,10 @@ impl Model {
                 true => Step::Applied,
                 false => self.again(coordinator, attempt),
             },
+            Asked::Lacking { have, ready } if have + attempt.done.len() >= MAJORITY && !ready.holds_all => {
+                self.counts.older += 1;
+                self.again(coordinator, attempt)
+            }
             Asked::Lacking { have, ready } if have + attempt.done.len() >= MAJORITY => {
                 self.ready(coordinator, attempt, ready)
             }
@@ -565,12 +574,12 @@ impl Model {
     /// [`super::Agreement::prepare`], when a majority has promised.
     fn promised(&mut self, coordinator: usize, attempt: &mut Attempt, ballot: Ballot) -> Step {
         let mut findings = Vec::new();
-        let (mut may_propose, mut head) = (true, None);
+        let (mut may_propose, mut shown) = (true, Data::new());
         for (_, answer) in &attempt.done {
             let Answer::Promised { finding, promise, data } = answer else { panic!("it is the answer to a prepare") };
             findings.push(finding.clone());
             may_propose &= *promise == Promise::Made;
-            head = head.max(data.last().copied());
+            shown.extend(data);
         }
         let fate = attempt.doubts.fate(&findings, ballot);
         match fate {
@@ -588,10 +597,20 @@ impl Model {
             attempt.purpose = Purpose::Write;
             return self.again(coordinator, attempt);
         }
+        let (settled, all_have_it) = settled_up_to(&findings);
+        let holds_all = all_have_it || settled <= attempt.settled;
+        attempt.settled = attempt.settled.max(settled);
+        let head = shown.last().copied();
+        let is_whole = shown.iter().eq(self.chosen.iter().take_while(|chosen| Some(**chosen) <= head));
         match judge(&findings, Planted::NONE) {
             Next::Go { .. } if fate == Fate::Open => panic!("nothing is void here"),
+            Next::Go { .. } if !holds_all => {
+                self.counts.older += 1;
+                self.again(coordinator, attempt)
+            }
             Next::Go { is_pending } => {
-                self.ready(coordinator, attempt, Ready { ballot, is_pending, may_propose, head })
+                assert!(is_whole, "the pages of a majority hold all that was chosen before the last of it");
+                self.ready(coordinator, attempt, Ready { ballot, is_pending, may_propose, head, holds_all })
             }
             Next::Finish(_) if !may_propose => {
                 attempt.purpose = Purpose::Write;
@@ -609,7 +628,12 @@ impl Model {
             Next::Commit(Some(proposal), lacking) => {
                 self.counts.sent += 1;
                 let promised = findings.iter().filter_map(|finding| finding.earlier).max();
-                let ready = Ready { ballot, is_pending: promised > Some(proposal.ballot), may_propose, head };
+                assert!(
+                    is_whole || !holds_all,
+                    "the pages of a majority hold all that was chosen before the last of it"
+                );
+                let is_pending = promised > Some(proposal.ballot);
+                let ready = Ready { ballot, is_pending, may_propose, head, holds_all };
                 let asked = Asked::Lacking { have: findings.len() - lacking.len(), ready };
                 let to: Vec<usize> = lacking.iter().map(|node| usize::from(node.0)).collect();
                 self.ask(coordinator, attempt, &to, asked, &Request::Commit(proposal));
@@ -620,7 +644,7 @@ impl Model {
 
     /// The statement's step by the head that it sees.
     fn ready(&mut self, coordinator: usize, attempt: &mut Attempt, ready: Ready) -> Step {
-        let Ready { ballot, is_pending, may_propose, head } = ready;
+        let Ready { ballot, is_pending, may_propose, head, .. } = ready;
         let is_pending = is_pending || attempt.operation == Operation::Finish;
         let expected = *attempt.expected.get_or_insert(head);
         let holds = attempt.operation == Operation::Write && expected == head;
@@ -738,7 +762,7 @@ fn one_proposal_is_chosen_after_another_and_each_answer_stays_true() {
     for seed in 1..=RUNS {
         let mut model = Model::new(seed);
         model.run();
-        let Counts { applied, shown, unknown, finished, sent, emptied, doubted, stale, closed } = model.counts;
+        let Counts { applied, shown, unknown, finished, sent, emptied, doubted, stale, closed, older } = model.counts;
         sum.applied += applied;
         sum.shown += shown;
         sum.unknown += unknown;
@@ -748,8 +772,9 @@ fn one_proposal_is_chosen_after_another_and_each_answer_stays_true() {
         sum.doubted += doubted;
         sum.stale += stale;
         sum.closed += closed;
+        sum.older += older;
     }
-    let Counts { applied, shown, unknown, finished, sent, emptied, doubted, stale, closed } = sum;
-    let all = [applied, shown, unknown, finished, sent, emptied, doubted, stale, closed];
+    let Counts { applied, shown, unknown, finished, sent, emptied, doubted, stale, closed, older } = sum;
+    let all = [applied, shown, unknown, finished, sent, emptied, doubted, stale, closed, older];
     assert!(all.iter().all(|count| *count > RUNS / 50), "each way is gone often: {sum:?}");
 }

@@ -12,7 +12,7 @@ use runtime::Group;
 use runtime::sim::Link;
 use schema::{ColumnId, Table};
 use storage::{Flow, RowSink};
-use topology::ConsistencyLevel::{self, All, LocalQuorum, LocalSerial, Quorum, Serial};
+use topology::ConsistencyLevel::{self, All, LocalQuorum, LocalSerial, One, Quorum, Serial};
 use topology::{Token, token_of};
 
 use crate::world::{Change, LIMITS, Member, PAUSE, Shape, TABLE, on_nodes, on_seldom_synced, on_shape, table};
@@ -567,6 +567,50 @@ fn two_coordinators_that_contend_both_end() {
         let (applied, unknown) = (one.0 + two.0, one.1 + two.1);
         let sum = read_on(&node, 2).await.expect("all are there").unwrap_or(0);
         assert!(applied > 0 && (applied..=applied + unknown).contains(&sum), "{applied} and perhaps {unknown}: {sum}");
+    });
+}
+
+/// The first node reads its page for a read, then is sent the commit of *a*. An empty proposal rests on that, which the second has accepted when it reads its page, and
+/// which says that all before it is written at a majority. Planted: pages-before-commit.
+#[test]
+fn a_page_from_before_a_commit_does_not_count() {
+    const LATE: Link = Link { latency_min_nanos: 600_000_000, latency_max_nanos: 600_000_000, ..GOOD };
+    const LATER: Link = Link { latency_min_nanos: 700_000_000, latency_max_nanos: 700_000_000, ..GOOD };
+    on_shape(Shape::TwoDatacenters, 3, async |node| {
+        meet(&node).await;
+        node.runtime.sleep(CLOCKS_KNOWN).await;
+        let (attempt, _) = prepared_on(&node, 2).await;
+        link(&node, &[(2, 1)], CUT).await;
+        let accepted = node.on(2, |_| async move {
+            let mut attempt = attempt;
+            (propose(&mut attempt, 5).await, attempt)
+        });
+        let (proposed, mut attempt) = accepted.await;
+        assert_eq!(proposed, Ok(Proposed::Chosen), "by the first and the third");
+        link(&node, &[(2, 0)], CUT).await;
+        assert_eq!(node.on(2, |_| async move { attempt.commit(One).await }).await, Ok(()));
+        // The third alone promises something later, which may be of a write for all that others know.
+        let promised = node.on(2, |member| async move {
+            let mut attempt = begin(&member, Serial, Purpose::Write).await?;
+            prepare(&mut attempt).await
+        });
+        assert!(promised.await.is_err(), "no majority answers");
+        node.runtime.sleep(OVER).await;
+        link(&node, &[(2, 0), (2, 1)], GOOD).await;
+        node.on(2, |member| async move {
+            member.until_up(0).await;
+            member.until_up(1).await;
+        })
+        .await;
+        link(&node, &[(2, 0), (0, 1)], LATE).await;
+        // It does not answer first.
+        link(&node, &[(2, 1)], LATER).await;
+        let other = Rc::clone(&node);
+        let reading = node.runtime.spawn(Group::Query, async move { read_on(&other, 2).await });
+        node.runtime.sleep(Duration::from_millis(900)).await;
+        link(&node, &[(2, 1)], GOOD).await;
+        assert_eq!(read(&node, LocalSerial).await, Ok(Some(5)), "it was written before the read began");
+        assert_eq!(reading.await, Ok(Some(5)));
     });
 }
 
