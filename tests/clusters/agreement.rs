@@ -54,6 +54,6 @@ fn concurrent_schema_statements_of_three_nodes_are_seen_everywhere_at_once_and_a
         assert!(announced.iter().all(|count| *count == 1), "each once: {announced:?}");
     }
     let tables = three.agreed(TABLES);
-    assert!((0..statements).all(|number| has(&tables, &format!("t{number:04}"))));
+    assert!((0..statements).all(|number| has(&tables, format!("t{number:04}"))));
     three.stop();
 }

@@ -5,15 +5,14 @@ use std::path::{Path, PathBuf};
 
 use helenus_tests::{Builder, Connection, Server};
 
-use super::nodes::{KEYSPACE, KEYSPACE_OF_ONE, Net, REGISTERED, Three, has, until};
+use super::nodes::{KEYSPACE_OF_ONE, Net, REGISTERED, Three, has, host_id, kill_despite_errors, start_all, until};
 
 /// Of two nodes, of which the founder alone votes: with and without a leader.
 #[test]
 fn a_wiped_node_at_the_address_of_a_member_is_refused_and_its_message_names_replace() {
     let net = Net::new();
     let builders = [net.node(1, &[1, 2]), net.node(2, &[1, 2])];
-    let mut servers = builders.each_ref().map(|node| Some(node.launch()));
-    servers.iter_mut().flatten().for_each(Server::wait_until_ready);
+    let mut servers = start_all(&builders).map(Some);
     for wiped in [0, 1] {
         servers[wiped].take().expect("it runs").stop();
         let data = builders[wiped].data();
@@ -90,9 +89,7 @@ fn an_image_of_the_last_start_is_found_out_although_all_others_have_restarted() 
     until("what it has since is kept too", || kept().iter().zip(&before).all(|(now, before)| now != before));
     three.servers.iter_mut().for_each(|server| server.take().expect("it runs").stop());
     replace(&three.builders[restored].data(), Some(&copy));
-    let mut servers = others.map(|node| three.builders[node].launch());
-    servers.iter_mut().for_each(Server::wait_until_ready);
-    others.into_iter().zip(servers).for_each(|(node, server)| three.servers[node] = Some(server));
+    three.restart_all(&others);
     goes_on_as_regressed(three, restored, &copy);
 }
 
@@ -102,7 +99,7 @@ fn an_image_that_lacks_a_row_is_found_out() {
     let mut three = Three::start();
     let (restored, others) = three.restored_and_others();
     let mut client = three.connect(restored);
-    for text in [KEYSPACE, "CREATE TABLE ks.t (k int PRIMARY KEY)", "INSERT INTO ks.t (k) VALUES (1)"] {
+    for text in ["CREATE TABLE ks.t (k int PRIMARY KEY)", "INSERT INTO ks.t (k) VALUES (1)"] {
         client.query(text).expect("all are up");
     }
     three.agreed("SELECT keyspace_name FROM system_schema.keyspaces");
@@ -135,9 +132,7 @@ impl Three {
         client: &mut Connection,
         part: Range<usize>,
     ) -> impl Fn() -> [Option<Vec<u8>>; 2] + use<> {
-        let answer = client.query("SELECT host_id FROM system.local").expect("a local read").body;
-        // The value is all that follows the metadata of the rows.
-        let host_id = answer[answer.len() - 16..].to_vec();
+        let host_id = host_id(client);
         let data = others.map(|node| self.builders[node].data());
         move || {
             data.each_ref().map(|data| {
@@ -156,7 +151,7 @@ fn goes_on_as_regressed(mut three: Three, restored: usize, copy: &Path) {
     three.connect(restored).query(KEYSPACE_OF_ONE).expect("the others are a majority");
     assert!(has(&three.agreed("SELECT keyspace_name FROM system_schema.keyspaces"), "lone"));
     // Errors say what is wrong with its disk.
-    three.servers.into_iter().flatten().for_each(|server| _ = server.kill_without_judging());
+    three.servers.into_iter().flatten().for_each(|server| _ = kill_despite_errors(server));
     std::fs::remove_dir_all(copy).expect("the folder is the test's");
 }
 

@@ -8,7 +8,7 @@ use cql_protocol::{
 };
 use helenus_tests::{Builder, Connection, Server, startup_frame};
 
-use super::nodes::{Net, connect, has, until};
+use super::nodes::{Net, connect, has, start_all, until};
 
 const CONFIGURATION: &str = "endpoint_snitch: GossipingPropertyFileSnitch\n\
                              tombstone_warn_threshold: 19\ntombstone_failure_threshold: 20\n";
@@ -16,9 +16,8 @@ const CONFIGURATION: &str = "endpoint_snitch: GossipingPropertyFileSnitch\n\
 /// A node that finds its place in a file beside its configuration.
 fn node(net: &Net, number: u8, datacenter: &str) -> Builder {
     let builder = net.node(number, &[1, 3]);
-    let folder = builder.data().parent().expect("the data is in the test's folder").to_owned();
     let place = format!("dc={datacenter}\nrack=rack{number}\n");
-    std::fs::write(folder.join("cassandra-rackdc.properties"), place).expect("it can be written");
+    std::fs::write(builder.folder().join("cassandra-rackdc.properties"), place).expect("it can be written");
     builder.configured(CONFIGURATION)
 }
 
@@ -63,8 +62,7 @@ const TOO_MANY_TOMBSTONES: u16 = 1;
 fn a_datacenter_goes_on_without_the_other() {
     let net = Net::new();
     let builders = [(1, "dc1"), (2, "dc1"), (3, "dc2"), (4, "dc2")].map(|(number, name)| node(&net, number, name));
-    let mut servers = builders.each_ref().map(|builder| Some(builder.launch()));
-    servers.iter_mut().flatten().for_each(Server::wait_until_ready);
+    let mut servers = start_all(&builders).map(Some);
     let mut client = connect(servers[0].as_ref().expect("it runs"));
     client
         .query("CREATE KEYSPACE shop WITH replication = {'class': 'NetworkTopologyStrategy', 'dc1': 2, 'dc2': 2}")
@@ -119,8 +117,7 @@ fn a_datacenter_goes_on_without_the_other() {
 fn a_failed_read_names_the_nodes_of_the_datacenters_that_count() {
     let net = Net::new();
     let builders = [(1, "dc1"), (2, "dc1"), (3, "dc2")].map(|(number, name)| node(&net, number, name));
-    let mut servers = builders.each_ref().map(Builder::launch);
-    servers.iter_mut().for_each(Server::wait_until_ready);
+    let servers = start_all(&builders);
     let mut client = connect(&servers[0]);
     client
         .query("CREATE KEYSPACE shop WITH replication = {'class': 'NetworkTopologyStrategy', 'dc1': 2, 'dc2': 1}")

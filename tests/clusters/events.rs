@@ -3,7 +3,7 @@
 use cql_protocol::{Event, StatusChange, TopologyChange, Version};
 use helenus_tests::{Builder, Connection, Server, query_frame};
 
-use super::nodes::{KEYSPACE, KEYSPACE_OF_ONE, Net, connect, until};
+use super::nodes::{KEYSPACE, KEYSPACE_OF_ONE, Net, connect, number_of, until};
 
 /// A client that registered for events of nodes.
 fn registered(server: &Server) -> Connection {
@@ -21,8 +21,7 @@ fn next(client: &mut Connection) -> (&'static str, u8) {
         Event::Status { change: StatusChange::Down, address } => ("DOWN", address),
         Event::Schema(change) => panic!("not asked for: {change:?}"),
     };
-    let text = address.ip().to_string();
-    (name, text.rsplit('.').next().and_then(|last| last.parse().ok()).expect("an address of a node"))
+    (name, number_of(&address.ip().to_string()))
 }
 
 /// Clients of both shards get each event once, in one order.

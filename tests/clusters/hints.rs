@@ -1,23 +1,14 @@
 //! Hints on three real nodes: one is killed, misses writes, and has them by itself when it is back.
 
-use cql_protocol::{Consistency, Query, QueryParams, Request, Version};
+use cql_protocol::Consistency;
 use helenus_tests::Connection;
 
-use super::nodes::{KEYSPACE, Three, until};
+use super::nodes::{KEYSPACE_OF_ONE, Three, until};
 
 /// No read mends what a node lacks.
 const TABLE: &str = "CREATE TABLE ks.t (k int PRIMARY KEY, v text) WITH read_repair = 'NONE'";
 const PENDING: &str = "SELECT files FROM system_views.pending_hints";
 const ROWS: i32 = 200;
-/// The kind of a result frame.
-const RESULT: u8 = 0x08;
-
-/// True if the statement is done at this level.
-fn try_at(client: &mut Connection, text: &str, level: Consistency) -> bool {
-    let mut frame = Vec::new();
-    Request::Query(Query { text, params: QueryParams::new(level) }).encode_frame(Version::V4, 1, &mut frame);
-    client.ask(&frame).is_ok_and(|answer| answer.opcode == RESULT)
-}
 
 /// True if the client's node has hints that wait. The answer ends with their files' count, or with that of no rows.
 fn has_pending(client: &mut Connection) -> bool {
@@ -36,9 +27,7 @@ fn a_node_that_was_killed_has_what_it_missed_when_it_is_back() {
     let mut three = Three::start();
     let (away, others) = three.restored_and_others();
     let mut clients = others.map(|node| three.connect(node));
-    for text in [KEYSPACE, TABLE] {
-        clients[0].query(text).expect("all are up");
-    }
+    clients[0].query(TABLE).expect("all are up");
     assert!(!has_pending(&mut clients[0]), "nothing was missed yet");
     three.kill(away);
     for key in 0..ROWS {
@@ -46,10 +35,10 @@ fn a_node_that_was_killed_has_what_it_missed_when_it_is_back() {
         let client = &mut clients[usize::from(key % 3 == 0)];
         let insert = format!("INSERT INTO ks.t (k, v) VALUES ({key}, 'v{key}')");
         // The first ones may still be sent to the node that is gone.
-        until("two of three are enough", || try_at(client, &insert, level));
+        until("two of three are enough", || client.query_at(&insert, level).is_ok());
     }
-    let is_done = try_at(&mut clients[0], "INSERT INTO ks.t (k) VALUES (-1)", Consistency::All);
-    assert!(!is_done, "a hint is no answer at any level but ANY");
+    let refused = clients[0].query_at("INSERT INTO ks.t (k) VALUES (-1)", Consistency::All);
+    assert!(refused.is_err(), "a hint is no answer at any level but ANY");
     for client in &mut clients {
         until("hints wait", || has_pending(client));
     }
@@ -71,22 +60,19 @@ fn a_write_at_any_needs_no_replica() {
     let mut three = Three::start();
     let (away, others) = three.restored_and_others();
     let mut client = three.connect(others[0]);
-    for text in [
-        "CREATE KEYSPACE ks1 WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
-        "CREATE TABLE ks1.t (k int PRIMARY KEY)",
-    ] {
+    for text in [KEYSPACE_OF_ONE, "CREATE TABLE lone.t (k int PRIMARY KEY)"] {
         client.query(text).expect("all are up");
     }
     three.kill(away);
     for key in 0..30 {
-        let insert = format!("INSERT INTO ks1.t (k) VALUES ({key})");
-        assert!(try_at(&mut client, &insert, Consistency::Any), "key {key}: a hint is enough");
+        let insert = format!("INSERT INTO lone.t (k) VALUES ({key})");
+        client.query_at(&insert, Consistency::Any).expect("a hint is enough");
     }
     until("hints wait", || has_pending(&mut client));
     three.restart(away);
     until("the hints are delivered", || !has_pending(&mut client));
     for key in 0..30 {
-        until("each row is on its replica", || has_row(&mut client, "ks1.t", key));
+        until("each row is on its replica", || has_row(&mut client, "lone.t", key));
     }
     three.stop();
 }

@@ -4,30 +4,26 @@ use cql_protocol::{Event, TopologyChange};
 use helenus_tests::{Builder, Connection, HttpAnswer, Server, http};
 use serde_json::Value;
 
-use super::nodes::{KEYSPACE, KEYSPACE_OF_ONE, Net, connect, has, until, wait_for_voters};
+use super::nodes::{
+    KEYSPACE, KEYSPACE_OF_ONE, Net, connect, has, number_of, start_for_operators, until, value, wait_for_voters,
+};
 
 /// The refusal of the last node.
 const LAST: &str = "no other normal nodes in the ring; decommission would be pointless";
 
-fn ask(server: &Server, method: &str, target: &str) -> HttpAnswer {
-    http(server.api_port, method, target).expect("the node answers operators")
-}
-
-fn value(server: &Server, target: &str) -> Value {
-    let answer = ask(server, "GET", target);
-    assert_eq!(answer.status, 200, "{target}: {}", answer.body);
-    serde_json::from_str(&answer.body).expect("an answer in JSON")
+fn post(server: &Server, target: &str) -> HttpAnswer {
+    http(server.api_port, "POST", target).expect("the node answers operators")
 }
 
 /// Has the node do something.
 fn done(server: &Server, target: &str) {
-    let answer = ask(server, "POST", target);
+    let answer = post(server, target);
     assert_eq!(answer.status, 200, "{target}: {}", answer.body);
 }
 
 /// The sentence of a node that does not.
 fn refused(server: &Server, target: &str) -> String {
-    let answer = ask(server, "POST", target);
+    let answer = post(server, target);
     assert_eq!(answer.status, 400, "{target}: {}", answer.body);
     let body: Value = serde_json::from_str(&answer.body).expect("an answer in JSON");
     body["message"].as_str().expect("a sentence").to_owned()
@@ -46,8 +42,7 @@ fn ring(server: &Server) -> Vec<String> {
 
 /// Three nodes that answer operators, of which all vote; the leader is the first.
 fn three(net: &Net) -> ([Builder; 3], [Server; 3]) {
-    let builders = [1, 2, 3].map(|number| net.node_at(number, Builder::new("auto", 1).for_operators(), &[1]));
-    let mut servers = builders.each_ref().map(Builder::start);
+    let (builders, mut servers) = start_for_operators(net);
     wait_for_voters(&mut servers[0], 3);
     let leader = format!("{}:", net.address(1));
     until("the founder leads, and all know", || {
@@ -63,10 +58,7 @@ fn three(net: &Net) -> ([Builder; 3], [Server; 3]) {
 /// The last number of the address of the next removal.
 fn next_removed(client: &mut Connection) -> u8 {
     match client.receive_event().expect("an event comes in time") {
-        Event::Topology { change: TopologyChange::RemovedNode, address } => {
-            let text = address.ip().to_string();
-            text.rsplit('.').next().and_then(|last| last.parse().ok()).expect("an address of a node")
-        }
+        Event::Topology { change: TopologyChange::RemovedNode, address } => number_of(&address.ip().to_string()),
         // Removed while it is up, a node is not down before.
         other => panic!("not expected: {other:?}"),
     }
@@ -80,11 +72,6 @@ fn peers(client: &mut Connection) -> Vec<u8> {
 fn bytes(host_id: &str) -> Vec<u8> {
     let digits: Vec<u8> = host_id.chars().filter_map(|digit| digit.to_digit(16)).map(|digit| digit as u8).collect();
     digits.chunks(2).map(|pair| pair[0] << 4 | pair[1]).collect()
-}
-
-fn contains(body: &[u8], host_id: &str) -> bool {
-    let id = bytes(host_id);
-    body.windows(id.len()).any(|window| window == id)
 }
 
 /// A follower, and then the leader. A majority of the voters is there all along, and what is left decides alone.
@@ -116,7 +103,7 @@ fn two_of_three_nodes_are_decommissioned_and_the_last_one_changes_its_schema() {
     assert!(said.contains("this node has left the cluster and ends"), "{said}");
     assert_eq!(next_removed(&mut client), 1);
     let mut client = connect(&last);
-    assert!(!contains(&peers(&mut client), &ids[0]), "system.peers has no node");
+    assert!(!has(&peers(&mut client), bytes(&ids[0])), "system.peers has no node");
     client.query("CREATE TABLE lone.t (k int PRIMARY KEY)").expect("the last node decides alone");
     assert_eq!(refused(&last, "/storage_service/decommission"), LAST);
 
@@ -170,7 +157,7 @@ fn a_killed_node_is_removed_and_its_data_is_never_accepted_again() {
         assert!(!ring(server).contains(&id) && ring(server).len() == 2, "{:?}", ring(server));
     }
     assert_eq!(value(&other, "/storage_service/removal_status"), idle);
-    assert!(!contains(&peers(&mut client), &id));
+    assert!(!has(&peers(&mut client), bytes(&id)));
     // A removal that was done is done.
     done(&leader, &target);
 

@@ -1,19 +1,15 @@
 //! Liveness as operators see it on each node: after a kill at once, after a stop when the limit is over, and for a node that was stopped itself.
 
-use helenus_tests::{Builder, Connection, Server, http};
+use helenus_tests::Server;
 use serde_json::Value;
 
-use super::nodes::{KEYSPACE, Net, connect, says, until};
+use super::nodes::{KEYSPACE, Net, connect, number_of, says, start_for_operators, until, value};
 
 /// A node's facts of each, by the last number of its address.
 fn nodes(server: &Server) -> Vec<(u8, Value)> {
-    let answer = http(server.api_port, "GET", "/helenus/nodes").expect("the node answers operators");
-    let all: Vec<Value> = serde_json::from_str(&answer.body).expect("a list");
-    let number = |node: &Value| {
-        let endpoint = node["endpoint"].as_str().expect("an address");
-        endpoint.rsplit('.').next().and_then(|last| last.parse().ok()).expect("a number")
-    };
-    all.into_iter().map(|node| (number(&node), node)).collect()
+    let all = value(server, "/helenus/nodes");
+    let number = |node: &Value| number_of(node["endpoint"].as_str().expect("an address"));
+    all.as_array().expect("a list").iter().map(|node| (number(node), node.clone())).collect()
 }
 
 /// The nodes that are up for this one, itself among them.
@@ -27,10 +23,9 @@ fn up(server: &Server) -> Vec<u8> {
 #[test]
 fn a_killed_node_is_down_at_once_a_stopped_one_by_its_silence_and_it_takes_no_other_for_dead() {
     let net = Net::new();
-    let builders = [1, 2, 3].map(|number| net.node_at(number, Builder::new("auto", 1).for_operators(), &[1]));
-    let mut servers: Vec<Server> = builders.iter().map(Builder::start).collect();
-    let mut client: Connection = connect(&servers[0]);
-    client.query(KEYSPACE).expect("all are up");
+    let (builders, servers) = start_for_operators::<3>(&net);
+    let mut servers = Vec::from(servers);
+    connect(&servers[0]).query(KEYSPACE).expect("all are up");
     let all = [1, 2, 3];
     until("all are up for all", || servers.iter().all(|server| up(server) == all));
     // What a node says of itself arrives at the others.
@@ -56,11 +51,10 @@ fn a_killed_node_is_down_at_once_a_stopped_one_by_its_silence_and_it_takes_no_ot
     killed.kill();
     until("the killed one is down", || servers.iter().all(|server| up(server) == [1, 2]));
     servers.iter().for_each(|server| assert!(!says(server, "it does not answer heartbeats"), "its connection ended"));
-    let answer = |path: String| http(servers[0].api_port, "GET", &path).expect("the node answers operators").body;
-    let downtime = |number| answer(format!("/gossiper/downtime/{}", net.address(number))).parse::<u64>();
-    until("its downtime is counted", || downtime(3).is_ok_and(|milliseconds| milliseconds > 0));
-    assert_eq!([downtime(1), downtime(2)], [Ok(0), Ok(0)]);
-    let states: Value = serde_json::from_str(&answer("/failure_detector/endpoints/".to_owned())).expect("a list");
+    let downtime = |number| value(&servers[0], &format!("/gossiper/downtime/{}", net.address(number))).as_u64();
+    until("its downtime is counted", || downtime(3).is_some_and(|milliseconds| milliseconds > 0));
+    assert_eq!([downtime(1), downtime(2)], [Some(0), Some(0)]);
+    let states = value(&servers[0], "/failure_detector/endpoints/");
     let alive = |number| {
         let address = net.address(number);
         let found = states.as_array().expect("a list").iter().find(|state| state["addrs"] == address.as_str());

@@ -49,7 +49,7 @@ fn without_a_majority_changes_are_refused_in_one_sentence_and_local_data_is_read
             }
         });
         let tables = three.agreed("SELECT table_name FROM system_schema.tables WHERE keyspace_name = 'ks'");
-        assert!(has(&tables, &format!("e{round}")));
+        assert!(has(&tables, format!("e{round}")));
     }
     three.stop();
 }

@@ -11,9 +11,8 @@ fn move_nodes(three: &mut Three, nodes: &[usize]) {
         let data = three.builders[*node].data();
         let at = u8::try_from(node + 4).expect("a small number");
         three.builders[*node] = three.net.node_at(at, Builder::new("auto", 1).with_data_in(data), &[1, 2, 4, 5, 6]);
-        three.servers[*node] = Some(three.builders[*node].launch());
     }
-    nodes.iter().for_each(|node| three.server(*node).wait_until_ready());
+    three.restart_all(nodes);
 }
 
 fn is_changed_by_all(three: &mut Three, name: char) {
@@ -23,7 +22,7 @@ fn is_changed_by_all(three: &mut Three, name: char) {
         until("a leader answers", || client.query(&create).is_ok());
     }
     let tables = three.agreed("SELECT table_name FROM system_schema.tables WHERE keyspace_name = 'ks'");
-    assert!((0..3).all(|node| has(&tables, &format!("{name}{node}"))));
+    assert!((0..3).all(|node| has(&tables, format!("{name}{node}"))));
 }
 
 #[test]

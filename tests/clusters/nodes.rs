@@ -3,7 +3,8 @@
 use std::time::{Duration, Instant};
 
 pub use helenus_tests::Net;
-use helenus_tests::{Builder, Connection, Server};
+use helenus_tests::{Builder, Connection, Server, http};
+use serde_json::Value;
 
 /// A machine that takes longer than this hangs.
 pub const PATIENCE: Duration = Duration::from_secs(60);
@@ -25,8 +26,12 @@ impl Three {
     pub fn start() -> Three {
         let net = Net::new();
         let builders = [1, 2, 3].map(|number| net.node(number, &[1, 2]));
-        let mut servers = builders.each_ref().map(Builder::launch);
-        servers.iter_mut().for_each(Server::wait_until_ready);
+        Three::of(net, builders)
+    }
+
+    /// The same of nodes that are configured already.
+    pub fn of(net: Net, builders: [Builder; 3]) -> Three {
+        let mut servers = start_all(&builders);
         let founders: Vec<usize> = (0..3).filter(|node| says(&servers[*node], FOUNDING)).collect();
         assert_eq!(founders.len(), 1, "one node founds the cluster, but {founders:?} did");
         let founder = founders[0];
@@ -62,13 +67,16 @@ impl Three {
         self.servers[node] = Some(self.builders[node].start());
     }
 
+    /// Starts nodes again at once, and waits until they are ready.
+    pub fn restart_all(&mut self, nodes: &[usize]) {
+        nodes.iter().for_each(|node| self.servers[*node] = Some(self.builders[*node].launch()));
+        nodes.iter().for_each(|node| self.server(*node).wait_until_ready());
+    }
+
     /// Waits until all nodes have the same schema, and gives the names that a query finds on each of them.
     pub fn agreed(&mut self, query: &str) -> Vec<u8> {
         let mut clients = [0, 1, 2].map(|node| self.connect(node));
-        until("one schema on all nodes", || {
-            let versions = clients.each_mut().map(schema_version);
-            versions.iter().all(|version| *version == versions[0])
-        });
+        wait_for_one_schema(&mut clients);
         let [first, second, third] = clients.each_mut().map(|client| client.query(query).expect("a local read").body);
         assert!(first == second && second == third, "one schema version, and different schemas");
         first
@@ -78,6 +86,31 @@ impl Three {
     pub fn stop(self) {
         self.servers.into_iter().flatten().for_each(Server::stop);
     }
+}
+
+/// Starts nodes at once, and waits until all are ready.
+pub fn start_all<const N: usize>(builders: &[Builder; N]) -> [Server; N] {
+    let mut servers = builders.each_ref().map(Builder::launch);
+    servers.iter_mut().for_each(Server::wait_until_ready);
+    servers
+}
+
+/// Starts nodes that answer operators, one after the other. The first is the seed of all.
+pub fn start_for_operators<const N: usize>(net: &Net) -> ([Builder; N], [Server; N]) {
+    let node = |index| {
+        let number = u8::try_from(index + 1).expect("few nodes");
+        net.node_at(number, Builder::new("auto", 1).for_operators(), &[1])
+    };
+    let builders = std::array::from_fn(node);
+    let servers = builders.each_ref().map(Builder::start);
+    (builders, servers)
+}
+
+/// Kills a node that may have written errors to its log, but has not panicked. Gives its log.
+pub fn kill_despite_errors(server: Server) -> Vec<String> {
+    let said = server.kill_without_judging();
+    assert!(!said.iter().any(|line| line.contains("panicked")), "{said:?}");
+    said
 }
 
 /// A keyspace with a copy on each of three nodes.
@@ -110,9 +143,32 @@ pub fn wait_for_voters(leader: &mut Server, count: usize) {
     assert_eq!(voters, Some(count), "{line}");
 }
 
-/// The bytes of the answer to a question for the schema's version.
-pub fn schema_version(client: &mut Connection) -> Vec<u8> {
-    client.query("SELECT schema_version FROM system.local").expect("a local read").body
+/// Waits until the clients' nodes have the same schema.
+pub fn wait_for_one_schema(clients: &mut [Connection]) {
+    until("one schema on all nodes", || {
+        let answers = clients.iter_mut().map(|client| client.query("SELECT schema_version FROM system.local"));
+        let versions: Vec<Vec<u8>> = answers.map(|answer| answer.expect("a local read").body).collect();
+        versions.windows(2).all(|pair| pair[0] == pair[1])
+    });
+}
+
+/// The host id of the client's node.
+pub fn host_id(client: &mut Connection) -> [u8; 16] {
+    let answer = client.query("SELECT host_id FROM system.local").expect("a local read").body;
+    // The value is all that follows the metadata of the rows.
+    *answer.last_chunk().expect("a UUID")
+}
+
+/// The answer of a node to an operator.
+pub fn value(server: &Server, target: &str) -> Value {
+    let answer = http(server.api_port, "GET", target).expect("the node answers operators");
+    assert_eq!(answer.status, 200, "{target}: {}", answer.body);
+    serde_json::from_str(&answer.body).unwrap_or_else(|error| panic!("{target}: {error}: {}", answer.body))
+}
+
+/// The number of the node with this address.
+pub fn number_of(address: &str) -> u8 {
+    address.rsplit('.').next().and_then(|last| last.parse().ok()).expect("an address of a node")
 }
 
 /// Waits for a condition.
@@ -124,7 +180,8 @@ pub fn until(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-/// True if a text is among the bytes.
-pub fn has(bytes: &[u8], text: &str) -> bool {
-    bytes.windows(text.len()).any(|window| window == text.as_bytes())
+/// True if a text, or other bytes, are among the bytes.
+pub fn has(bytes: &[u8], part: impl AsRef<[u8]>) -> bool {
+    let part = part.as_ref();
+    bytes.windows(part.len()).any(|window| window == part)
 }

@@ -1,6 +1,6 @@
 //! The nodes of a cluster as drivers find them, in the system tables of any node.
 
-use super::nodes::{Three, until};
+use super::nodes::{Three, has, until};
 
 #[test]
 fn each_node_lists_the_others_as_its_peers() {
@@ -9,8 +9,7 @@ fn each_node_lists_the_others_as_its_peers() {
     for node in 0..3 {
         let mut client = three.connect(node);
         until("two peers", || {
-            let of_row =
-                |body: &[u8]| (0..3).filter(|other| has_bytes(body, &octets(&addresses[*other]))).collect::<Vec<_>>();
+            let of_row = |body: &[u8]| (0..3).filter(|other| has(body, octets(&addresses[*other]))).collect::<Vec<_>>();
             let bodies = ["peers", "peers_v2"]
                 .map(|table| client.query(&format!("SELECT peer FROM system.{table}")).expect("a local read").body);
             let others: Vec<usize> = (0..3).filter(|other| *other != node).collect();
@@ -37,8 +36,4 @@ fn tail(body: &[u8]) -> &[u8] {
 
 fn octets(address: &str) -> Vec<u8> {
     address.split('.').map(|part| part.parse().expect("an octet")).collect()
-}
-
-fn has_bytes(bytes: &[u8], part: &[u8]) -> bool {
-    bytes.windows(part.len()).any(|window| window == part)
 }

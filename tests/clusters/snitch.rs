@@ -7,7 +7,7 @@ use super::nodes::{connect, has};
 #[test]
 fn a_lone_node_has_the_place_of_its_snitch_and_keeps_it() {
     let builder = Builder::new("auto", 1);
-    let folder = builder.data().parent().expect("the data is in the test's folder").to_owned();
+    let folder = builder.folder();
     let place =
         |text: &str| std::fs::write(folder.join("cassandra-rackdc.properties"), text).expect("it can be written");
     place("# as Cassandra ships it\ndc=DC1\nrack=RAC1\n");
@@ -31,7 +31,7 @@ fn a_lone_node_has_the_place_of_its_snitch_and_keeps_it() {
 #[test]
 fn a_lone_node_has_the_place_that_a_file_by_addresses_names() {
     let builder = Builder::new("auto", 1);
-    let folder = builder.data().parent().expect("the data is in the test's folder").to_owned();
+    let folder = builder.folder();
     let places = "default=dc1:r1\n127.0.0.2=dc2:r2\n";
     std::fs::write(folder.join("cassandra-topology.properties"), places).expect("it can be written");
     let lines = "listen_address: 127.0.0.2\nendpoint_snitch: org.apache.cassandra.locator.PropertyFileSnitch\n";

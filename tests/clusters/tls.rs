@@ -3,22 +3,17 @@
 #[path = "../../crates/tls/src/tests/authority.rs"]
 mod authority;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use authority::{Authority, Issued, VALID};
 use cql_protocol::Consistency;
 use helenus_tests::{Builder, Server};
 
-use super::nodes::{KEYSPACE, Net, connect, has, says, until, wait_for_voters};
+use super::nodes::{KEYSPACE, Net, Three, connect, has, kill_despite_errors, says, until};
 
 /// Years of a certificate that is over.
 const EXPIRED: (i32, i32) = (2000, 2001);
-
-/// The folder of a node's files.
-fn folder(node: &Builder) -> PathBuf {
-    node.data().parent().expect("the data is in the test's folder").to_owned()
-}
 
 /// Puts a node's files where its configuration has them; each takes its place at once.
 fn write_files(folder: &Path, issued: &Issued, trusted: &str) {
@@ -32,7 +27,7 @@ fn write_files(folder: &Path, issued: &Issued, trusted: &str) {
 
 /// A node with these files.
 fn with_files(node: Builder, issued: &Issued, trusted: &str) -> Builder {
-    let folder = folder(&node);
+    let folder = node.folder();
     write_files(&folder, issued, trusted);
     let (keystore, truststore) = (folder.join("keystore.pem"), folder.join("truststore.pem"));
     node.configured(&format!(
@@ -56,39 +51,32 @@ fn member(net: &Net, authority: &Authority, number: u8) -> Builder {
     with_files(net.node(number, &[1, 2]), &issued(net, authority, number, VALID), &authority.pem)
 }
 
-/// Three nodes of one cluster, from nothing to ready.
-fn three(net: &Net, authority: &Authority) -> [(Builder, Server); 3] {
-    let builders = [1, 2, 3].map(|number| member(net, authority, number));
-    let mut nodes = builders.map(|builder| {
-        let server = builder.launch();
-        (builder, server)
-    });
-    nodes.iter_mut().for_each(|(_, server)| server.wait_until_ready());
-    let founder = nodes.iter_mut().find(|(_, server)| says(server, "founding a metadata group"));
-    wait_for_voters(&mut founder.expect("one founds the cluster").1, 3);
-    nodes
+/// Three nodes of one cluster, with certificates of the authority.
+fn three(authority: &Authority) -> Three {
+    let net = Net::new();
+    let members = [1, 2, 3].map(|number| member(&net, authority, number));
+    Three::of(net, members)
 }
 
 #[test]
 fn three_nodes_with_certificates_are_a_cluster_and_others_are_refused_by_name() {
-    let (net, authority) = (Net::new(), Authority::new("cluster"));
-    let mut nodes = three(&net, &authority);
-    let mut client = connect(&nodes[0].1);
-    client.query(KEYSPACE).expect("a majority is up");
+    let authority = Authority::new("cluster");
+    let mut three = three(&authority);
+    let mut client = three.connect(0);
     client.query("CREATE TABLE ks.t (k int PRIMARY KEY, v text)").expect("a majority is up");
     let insert = "INSERT INTO ks.t (k, v) VALUES (1, 'over TLS')";
     until("all replicas take the row", || client.query_at(insert, Consistency::All).is_ok());
-    for (_, server) in &nodes {
+    for server in three.servers.iter().flatten() {
         until("the row is read from each", || {
             let read = connect(server).query("SELECT v FROM ks.t WHERE k = 1");
             read.is_ok_and(|answer| has(&answer.body, "over TLS"))
         });
     }
 
-    let other = Authority::new("other");
+    let (net, other) = (&three.net, Authority::new("other"));
     let plain = net.node(4, &[1, 2]);
-    let stranger = with_files(net.node(5, &[1, 2]), &issued(&net, &other, 5, VALID), &authority.pem);
-    let late = with_files(net.node(6, &[1, 2]), &issued(&net, &authority, 6, EXPIRED), &authority.pem);
+    let stranger = with_files(net.node(5, &[1, 2]), &issued(net, &other, 5, VALID), &authority.pem);
+    let late = with_files(net.node(6, &[1, 2]), &issued(net, &authority, 6, EXPIRED), &authority.pem);
     let elsewhere = with_files(net.node(7, &[1, 2]), &authority.issue(&["10.9.8.7"], VALID), &authority.pem);
     for (builder, by_listener, by_dialler) in [
         (plain, "the peer does not use TLS and this node does", "the peer uses TLS and this node does not"),
@@ -102,37 +90,37 @@ fn three_nodes_with_certificates_are_a_cluster_and_others_are_refused_by_name() 
     ] {
         let mut refused = builder.launch();
         // It asks both seeds, of which either may be the first.
-        nodes[0].1.wait_for_line(&["rejected internode connection", by_listener]);
+        three.server(0).wait_for_line(&["rejected internode connection", by_listener]);
         refused.wait_for_line(&["cannot connect to node; retrying", by_dialler]);
         assert!(refused.is_alive() && !says(&refused, "Helenus is ready"), "it goes on looking for the cluster");
         refused.kill();
     }
-    nodes.into_iter().for_each(|(_, server)| server.stop());
+    three.stop();
 }
 
 #[test]
 fn certificates_are_exchanged_while_statements_run_and_none_fails() {
-    let (net, old, new) = (Net::new(), Authority::new("old"), Authority::new("new"));
-    let nodes = three(&net, &old);
-    let mut client = connect(&nodes[0].1);
-    client.query(KEYSPACE).expect("a majority is up");
+    let (old, new) = (Authority::new("old"), Authority::new("new"));
+    let mut three = three(&old);
+    let mut client = three.connect(0);
     client.query("CREATE TABLE ks.t (k int PRIMARY KEY, v text)").expect("a majority is up");
-    for (_, server) in &nodes {
+    for server in three.servers.iter().flatten() {
         let mut client = connect(server);
         until("each shard of each node has its connections", || {
             let select = |key| format!("SELECT v FROM ks.t WHERE k = {key}");
             (0..32).all(|key| client.query_at(&select(key), Consistency::All).is_ok())
         });
     }
-    let folders = nodes.each_ref().map(|(builder, _)| folder(builder));
+    let folders = three.builders.each_ref().map(Builder::folder);
     let (is_over, counts) = (AtomicBool::new(false), [const { AtomicU64::new(0) }; 3]);
     // Characters of the values: the first long ones are sent on connections for bulk, which are dialled then.
     let length = AtomicUsize::new(10);
     std::thread::scope(|scope| {
+        let servers = || three.servers.iter().flatten();
         let writers: Vec<_> = (0..)
-            .zip(&nodes)
+            .zip(servers())
             .zip(&counts)
-            .map(|((writer, (_, server)), count)| {
+            .map(|((writer, server), count)| {
                 let (mut client, is_over, length) = (connect(server), &is_over, &length);
                 scope.spawn(move || {
                     // At ALL each statement is also a request to both other nodes, and fails with it.
@@ -164,9 +152,9 @@ fn certificates_are_exchanged_while_statements_run_and_none_fails() {
         let both = format!("{}{}", old.pem, new.pem);
         for (round, (authority, trusted)) in [(&old, &both), (&new, &both), (&new, &new.pem)].into_iter().enumerate() {
             for (number, folder) in (1..).zip(&folders) {
-                write_files(folder, &issued(&net, authority, number, VALID), trusted);
+                write_files(folder, &issued(&three.net, authority, number, VALID), trusted);
             }
-            for (_, server) in &nodes {
+            for server in servers() {
                 until("the node has reloaded its certificates", || {
                     let lines = server.lines();
                     lines.iter().filter(|line| line.contains("TLS certificates reloaded")).count() > round
@@ -179,40 +167,36 @@ fn certificates_are_exchanged_while_statements_run_and_none_fails() {
         is_over.store(true, Ordering::Relaxed);
     });
     // What dials from here on uses the new ones: a node that comes back trusts no other.
-    let [first, second, (builder, third)] = nodes;
-    third.stop();
-    let third = builder.start();
-    let mut client = connect(&third);
+    three.servers[2].take().expect("it runs").stop();
+    three.restart(2);
+    let mut client = three.connect(2);
     until("it reads what was written, from the others", || {
         client.query("SELECT v FROM ks.t WHERE k = 0").is_ok()
             && client.query("CREATE TABLE IF NOT EXISTS ks.u (k int PRIMARY KEY)").is_ok()
     });
     // The old certificates are strangers now.
-    let old =
-        with_files(net.node(4, &[1, 2]), &issued(&net, &old, 4, VALID), &format!("{}{}", old.pem, new.pem)).launch();
-    let mut first = first;
-    first.1.wait_for_line(&["rejected internode connection", "it is not signed by a trusted certificate"]);
+    let issued = issued(&three.net, &old, 4, VALID);
+    let old = with_files(three.net.node(4, &[1, 2]), &issued, &format!("{}{}", old.pem, new.pem)).launch();
+    three.server(0).wait_for_line(&["rejected internode connection", "it is not signed by a trusted certificate"]);
     old.kill();
-    [first.1, second.1, third].into_iter().for_each(Server::stop);
+    three.stop();
 }
 
 #[test]
 fn a_bad_file_is_an_error_line_and_the_certificate_in_use_stays() {
-    let (net, authority) = (Net::new(), Authority::new("cluster"));
-    let mut nodes = three(&net, &authority);
-    let truststore = folder(&nodes[2].0).join("truststore.pem");
+    let mut three = three(&Authority::new("cluster"));
+    let truststore = three.builders[2].folder().join("truststore.pem");
     std::fs::write(truststore, "no PEM").expect("the temporary folder can be written");
-    nodes[2].1.wait_for_line(&["ERROR", "cannot reload TLS certificates; keeping those in use", "is not PEM"]);
+    three.server(2).wait_for_line(&["ERROR", "cannot reload TLS certificates; keeping those in use", "is not PEM"]);
     // Connections that are made from here on are made with the certificate that was there before.
-    let [(builder, first), (_, second), (_, third)] = nodes;
-    first.stop();
-    let first = builder.start();
+    three.servers[0].take().expect("it runs").stop();
+    three.restart(0);
+    let [first, second, third] = three.servers.map(|server| server.expect("it runs"));
     until("the node that came back leads or follows", || connect(&first).query(KEYSPACE).is_ok());
     let create = "CREATE TABLE IF NOT EXISTS ks.t (k int PRIMARY KEY)";
     until("a majority is up", || connect(&first).query(create).is_ok());
     until("the node with the bad file follows", || connect(&third).query("SELECT k FROM ks.t WHERE k = 1").is_ok());
     assert!(!says(&third, "TLS handshake failed") && !says(&first, "TLS handshake failed"));
-    let said = third.kill_without_judging();
-    assert!(!said.iter().any(|line| line.contains("panicked")), "{said:?}");
+    kill_despite_errors(third);
     [first, second].into_iter().for_each(Server::stop);
 }

@@ -7,20 +7,25 @@ use cql_protocol::{
 };
 use helenus_tests::Connection;
 
-use super::nodes::{KEYSPACE, Three, until};
+use super::nodes::{Three, until};
 
 /// Where a frame's flags lie, and the one that asks for a trace.
 const FLAGS_AT: usize = 1;
 const TRACING: u8 = 0x02;
 
-#[test]
-fn a_trace_has_the_steps_of_all_replicas() {
+/// Three nodes that have the table `ks.t`, and a client of the first.
+fn three_with_table() -> (Three, Connection) {
     let mut three = Three::start();
-    let addresses: Vec<String> = (1..=3).map(|number| three.net.address(number)).collect();
     let mut client = three.connect(0);
-    client.query(KEYSPACE).expect("all are up");
     client.query("CREATE TABLE ks.t (k int PRIMARY KEY, v int)").expect("all are up");
     three.agreed("SELECT table_name FROM system_schema.tables");
+    (three, client)
+}
+
+#[test]
+fn a_trace_has_the_steps_of_all_replicas() {
+    let (three, mut client) = three_with_table();
+    let addresses: Vec<String> = (1..=3).map(|number| three.net.address(number)).collect();
     let all: BTreeSet<String> = addresses.iter().cloned().collect();
     for (text, level, wanted) in [
         ("INSERT INTO ks.t (k, v) VALUES (1, 2)", Consistency::All, &all),
@@ -44,11 +49,7 @@ fn a_trace_has_the_steps_of_all_replicas() {
 
 #[test]
 fn steps_are_in_order_and_have_the_time_of_the_node_that_took_them() {
-    let mut three = Three::start();
-    let mut client = three.connect(0);
-    client.query(KEYSPACE).expect("all are up");
-    client.query("CREATE TABLE ks.t (k int PRIMARY KEY, v int)").expect("all are up");
-    three.agreed("SELECT table_name FROM system_schema.tables");
+    let (three, mut client) = three_with_table();
     let id = traced(&mut client, "INSERT INTO ks.t (k, v) VALUES (1, 2)", Consistency::All);
     let (first, second) = (three.net.address(1), three.net.address(2));
     let events = format!("SELECT activity, source, source_elapsed FROM system_traces.events WHERE session_id = {id}");

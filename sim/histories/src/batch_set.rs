@@ -5,9 +5,10 @@
 
 use std::collections::BTreeSet;
 
-use crate::elements::{self, Seen, Sent};
-use crate::statement::{as_big_integer, big_integer, integer};
-use crate::{Answer, Request, Row, Way, Workload};
+use crate::elements;
+pub use crate::elements::Told;
+use crate::statement::{big_integer, integer};
+use crate::{Request, Row, Way, Workload};
 
 const ADD: &str = "BEGIN BATCH \
     INSERT INTO ring.left_elements (p, e) VALUES (?, ?); \
@@ -38,19 +39,8 @@ pub enum Asked {
     ReadLast(Side),
 }
 
-/// An answer.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Told {
-    /// It was inserted.
-    Done,
-    /// The elements, as they came.
-    Have(Vec<u64>),
-}
-
 /// A request with its answer.
 pub type Operation = crate::Operation<Asked, Told>;
-/// All requests of a run.
-pub type History = crate::History<Asked, Told>;
 
 /// The workload.
 #[derive(Debug)]
@@ -95,47 +85,40 @@ impl Workload for BatchSet {
     }
 
     fn read(asked: &Asked, rows: &[Row]) -> Result<Told, String> {
-        if let Asked::Add(_) = asked {
-            return Ok(Told::Done);
+        match asked {
+            Asked::Add(_) => Ok(Told::Done),
+            Asked::Read(_) | Asked::ReadLast(_) => Told::of_rows(rows),
         }
-        let element = |row: &Row| as_big_integer(row, 0)?.ok_or_else(|| format!("{row:?} has no element"));
-        rows.iter().map(element).collect::<Result<_, _>>().map(Told::Have)
     }
 
     fn check(operations: &[Operation]) -> Vec<String> {
-        let (mut sent, mut reads) = (Vec::new(), Vec::new());
-        let mut last: [Option<BTreeSet<u64>>; 2] = [None, None];
-        for operation in operations.iter().filter(|one| one.is_possible()) {
-            let start = operation.start;
-            match (operation.asked, &operation.answer) {
-                (Asked::Add(element), _) => sent.push(Sent { element, start, acknowledged: operation.end() }),
-                (Asked::Read(_), Answer::Told(end, Told::Have(elements))) => {
-                    reads.push(Seen { elements: elements.clone(), start, end: *end });
-                }
-                (Asked::ReadLast(side), Answer::Told(end, Told::Have(elements))) => {
-                    reads.push(Seen { elements: elements.clone(), start, end: *end });
-                    last[side as usize] = Some(elements.iter().copied().collect());
-                }
-                _ => {}
-            }
-        }
-        let mut violations = elements::check(&sent, &reads);
+        let element = |asked: &Asked| match *asked {
+            Asked::Add(element) => Some(element),
+            Asked::Read(_) | Asked::ReadLast(_) => None,
+        };
+        let mut violations = elements::check(operations, element, Told::elements);
+        let last = [Side::Left, Side::Right].map(|side| {
+            let mut reads = operations.iter().rev().filter(|one| one.asked == Asked::ReadLast(side));
+            reads.find_map(|one| one.told()?.elements())
+        });
         if let [Some(left), Some(right)] = last {
-            violations.extend(halves(&left, &right));
+            violations.extend(halves(left, right));
         }
         violations
     }
 }
 
 /// A sentence about elements of which one part is there and another is not.
-fn halves(left: &BTreeSet<u64>, right: &BTreeSet<u64>) -> Option<String> {
-    let halves: Vec<&u64> = left.symmetric_difference(right).collect();
+fn halves(left: &[u64], right: &[u64]) -> Option<String> {
+    let [left, right] = [left, right].map(|elements| elements.iter().collect::<BTreeSet<_>>());
+    let halves: Vec<_> = left.symmetric_difference(&right).collect();
     (!halves.is_empty()).then(|| format!("elements of logged batches are in one table alone in the end: {halves:?}"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Answer;
 
     fn holds(left: &[u64], right: &[u64], meanwhile: Option<&[u64]>) -> bool {
         let read = |asked, start, elements: &[u64]| Operation {

@@ -10,8 +10,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::elements::{self, Seen, Sent};
-use crate::statement::{as_applied, collection, integer, list_of_one};
+use crate::elements;
+use crate::statement::{check_applied, integer, list_of_one, only_collection};
 use crate::{Answer, Request, Row, Way, Workload};
 
 const APPEND: &str = "UPDATE ring.lists SET l = l + ? WHERE p = ? IF t = null";
@@ -37,8 +37,6 @@ pub enum Told {
 
 /// A request with its answer.
 pub type Operation = crate::Operation<Asked, Told>;
-/// All requests of a run.
-pub type History = crate::History<Asked, Told>;
 
 /// The workload.
 #[derive(Debug)]
@@ -75,19 +73,9 @@ impl Workload for ListAppend {
     }
 
     fn read(asked: &Asked, rows: &[Row]) -> Result<Told, String> {
-        if *asked != Asked::Read {
-            return match as_applied(rows)? {
-                true => Ok(Told::Applied),
-                false => Err(format!("{asked:?} was not applied: {rows:?}, though its condition always holds")),
-            };
-        }
-        match rows {
-            [] => Ok(Told::Have(Vec::new())),
-            [row] => match row.first().and_then(Option::as_deref) {
-                Some(bytes) => collection(bytes, 1).map(Told::Have),
-                None => Ok(Told::Have(Vec::new())),
-            },
-            _ => Err(format!("{} rows of one list", rows.len())),
+        match asked {
+            Asked::Append(_) => check_applied(asked, rows).map(|()| Told::Applied),
+            Asked::Read => only_collection(rows, "list", 1).map(Told::Have),
         }
     }
 
@@ -99,18 +87,14 @@ impl Workload for ListAppend {
 impl ListAppend {
     /// Judges the history of one list by its elements alone, in whatever order: each acknowledged one is there from then on, none twice, none invented.
     pub fn check_elements(operations: &[Operation]) -> Vec<String> {
-        let (mut sent, mut reads) = (Vec::new(), Vec::new());
-        for operation in operations.iter().filter(|one| one.is_possible()) {
-            let start = operation.start;
-            match (operation.asked, &operation.answer) {
-                (Asked::Append(element), _) => sent.push(Sent { element, start, acknowledged: operation.end() }),
-                (Asked::Read, Answer::Told(end, Told::Have(list))) => {
-                    reads.push(Seen { elements: list.clone(), start, end: *end });
-                }
-                (Asked::Read, _) => {}
-            }
-        }
-        elements::check(&sent, &reads)
+        let element = |asked: &Asked| match *asked {
+            Asked::Append(element) => Some(element),
+            Asked::Read => None,
+        };
+        elements::check(operations, element, |told| match told {
+            Told::Have(list) => Some(list),
+            Told::Applied => None,
+        })
     }
 }
 

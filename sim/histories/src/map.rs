@@ -1,29 +1,12 @@
-//! *map*: distinct entries put into a map column, and the map read by a quorum.
+//! *map*: distinct entries put into a map column, and the map read by a quorum. The elements are the keys.
 
-use crate::elements::{self, Seen, Sent};
-use crate::statement::{big_integer, collection, integer};
-use crate::{Answer, Request, Row, Way, Workload};
+use crate::elements;
+pub use crate::elements::{Asked, Told};
+use crate::statement::{big_integer, integer, only_collection};
+use crate::{Request, Row, Way, Workload};
 
 const PUT: &str = "UPDATE ring.maps SET m[?] = ? WHERE p = ?";
 const READ: &str = "SELECT m FROM ring.maps WHERE p = ?";
-
-/// A request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Asked {
-    /// To put an entry: a key, of which [`value_of`] is the value.
-    Put(u64),
-    /// To read all.
-    Read,
-}
-
-/// An answer.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Told {
-    /// It was put.
-    Done,
-    /// The keys, as they came, each with its value.
-    Have(Vec<u64>),
-}
 
 /// The value of a key. Its bytes are no key's, so that parts of entries that are mixed up are found.
 pub fn value_of(key: u64) -> u64 {
@@ -32,19 +15,12 @@ pub fn value_of(key: u64) -> u64 {
 
 /// The entries of the map that a read of one partition has given.
 pub fn entries(rows: &[Row]) -> Result<Vec<(u64, u64)>, String> {
-    let map = match rows {
-        [] => None,
-        [row] => row.first().and_then(Option::as_deref),
-        _ => return Err(format!("{} rows of one map", rows.len())),
-    };
-    let values = map.map_or(Ok(Vec::new()), |bytes| collection(bytes, 2))?;
+    let values = only_collection(rows, "map", 2)?;
     Ok(values.chunks_exact(2).map(|entry| (entry[0], entry[1])).collect())
 }
 
 /// A request with its answer.
 pub type Operation = crate::Operation<Asked, Told>;
-/// All requests of a run.
-pub type History = crate::History<Asked, Told>;
 
 /// The workload.
 #[derive(Debug)]
@@ -60,7 +36,7 @@ impl Workload for Map {
     type View = ();
 
     fn choose((): &(), fresh: u64, random: crate::Random<'_>) -> Asked {
-        if random(8) == 0 { Asked::Read } else { Asked::Put(fresh) }
+        if random(8) == 0 { Asked::Read } else { Asked::Add(fresh) }
     }
 
     fn last() -> Vec<Asked> {
@@ -69,7 +45,7 @@ impl Workload for Map {
 
     fn request(asked: &Asked, partition: i32) -> Request {
         match *asked {
-            Asked::Put(key) => {
+            Asked::Add(key) => {
                 let values = vec![big_integer(key), big_integer(value_of(key)), integer(partition)];
                 Request::new(Way::Write, PUT, values)
             }
@@ -89,33 +65,23 @@ impl Workload for Map {
     }
 
     fn check(operations: &[Operation]) -> Vec<String> {
-        let (mut sent, mut reads) = (Vec::new(), Vec::new());
-        for operation in operations.iter().filter(|one| one.is_possible()) {
-            let start = operation.start;
-            match (operation.asked, &operation.answer) {
-                (Asked::Put(element), _) => sent.push(Sent { element, start, acknowledged: operation.end() }),
-                (Asked::Read, Answer::Told(end, Told::Have(elements))) => {
-                    reads.push(Seen { elements: elements.clone(), start, end: *end });
-                }
-                (Asked::Read, _) => {}
-            }
-        }
-        elements::check(&sent, &reads)
+        elements::check(operations, Asked::element, Told::elements)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Answer;
 
     fn holds(keys: &[u64]) -> bool {
         let told = |end, told| Answer::Told(end, told);
         let history = [
-            Operation { asked: Asked::Put(1), start: 0, answer: told(1, Told::Done) },
-            Operation { asked: Asked::Put(2), start: 2, answer: Answer::Unknown },
-            Operation { asked: Asked::Put(3), start: 3, answer: Answer::Void },
+            Operation { asked: Asked::Add(1), start: 0, answer: told(1, Told::Done) },
+            Operation { asked: Asked::Add(2), start: 2, answer: Answer::Unknown },
+            Operation { asked: Asked::Add(3), start: 3, answer: Answer::Void },
             Operation { asked: Asked::Read, start: 5, answer: told(6, Told::Have(keys.to_vec())) },
-            Operation { asked: Asked::Put(4), start: 7, answer: told(8, Told::Done) },
+            Operation { asked: Asked::Add(4), start: 7, answer: told(8, Told::Done) },
         ];
         Map::check(&history).is_empty()
     }

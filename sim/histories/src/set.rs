@@ -1,34 +1,15 @@
 //! *set*: distinct rows inserted into a partition, and the partition read by a quorum.
 
-use crate::elements::{self, Seen, Sent};
-use crate::statement::{as_big_integer, big_integer, integer};
-use crate::{Answer, Request, Row, Way, Workload};
+use crate::elements;
+pub use crate::elements::{Asked, Told};
+use crate::statement::{big_integer, integer};
+use crate::{Request, Row, Way, Workload};
 
 const INSERT: &str = "INSERT INTO ring.elements (p, e) VALUES (?, ?)";
 const READ: &str = "SELECT e FROM ring.elements WHERE p = ?";
 
-/// A request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Asked {
-    /// To insert an element.
-    Add(u64),
-    /// To read all.
-    Read,
-}
-
-/// An answer.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Told {
-    /// It was inserted.
-    Done,
-    /// The elements, as they came.
-    Have(Vec<u64>),
-}
-
 /// A request with its answer.
 pub type Operation = crate::Operation<Asked, Told>;
-/// All requests of a run.
-pub type History = crate::History<Asked, Told>;
 
 /// The workload.
 #[derive(Debug)]
@@ -59,32 +40,21 @@ impl Workload for Set {
     }
 
     fn read(asked: &Asked, rows: &[Row]) -> Result<Told, String> {
-        if *asked != Asked::Read {
-            return Ok(Told::Done);
+        match asked {
+            Asked::Add(_) => Ok(Told::Done),
+            Asked::Read => Told::of_rows(rows),
         }
-        let element = |row: &Row| as_big_integer(row, 0)?.ok_or_else(|| format!("{row:?} has no element"));
-        rows.iter().map(element).collect::<Result<_, _>>().map(Told::Have)
     }
 
     fn check(operations: &[Operation]) -> Vec<String> {
-        let (mut sent, mut reads) = (Vec::new(), Vec::new());
-        for operation in operations.iter().filter(|one| one.is_possible()) {
-            let start = operation.start;
-            match (operation.asked, &operation.answer) {
-                (Asked::Add(element), _) => sent.push(Sent { element, start, acknowledged: operation.end() }),
-                (Asked::Read, Answer::Told(end, Told::Have(elements))) => {
-                    reads.push(Seen { elements: elements.clone(), start, end: *end });
-                }
-                (Asked::Read, _) => {}
-            }
-        }
-        elements::check(&sent, &reads)
+        elements::check(operations, Asked::element, Told::elements)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Answer;
 
     fn add(element: u64, start: u64, end: Option<u64>) -> Operation {
         let answer = end.map_or(Answer::Unknown, |end| Answer::Told(end, Told::Done));

@@ -1,5 +1,7 @@
 //! Statements with values, and values of rows, as bytes of the native protocol.
 
+use std::fmt::Debug;
+
 /// A row's values; `None` is null.
 pub type Row = Vec<Option<Vec<u8>>>;
 
@@ -48,8 +50,25 @@ pub fn as_applied(rows: &[Row]) -> Result<bool, String> {
     }
 }
 
+/// Fails if a statement whose condition always holds was not applied.
+pub(crate) fn check_applied(asked: &impl Debug, rows: &[Row]) -> Result<(), String> {
+    match as_applied(rows)? {
+        true => Ok(()),
+        false => Err(format!("{asked:?} was not applied: {rows:?}, though its condition always holds")),
+    }
+}
+
+/// The values of the collection that the only row has; none if it is null or there is no row.
+pub(crate) fn only_collection(rows: &[Row], name: &str, per_item: usize) -> Result<Vec<u64>, String> {
+    match rows {
+        [] => Ok(Vec::new()),
+        [row] => row.first().and_then(Option::as_deref).map_or(Ok(Vec::new()), |bytes| collection(bytes, per_item)),
+        _ => Err(format!("{} rows of one {name}", rows.len())),
+    }
+}
+
 /// The values of a collection: a count and, for each, a length and bytes.
-pub(crate) fn collection(bytes: &[u8], per_item: usize) -> Result<Vec<u64>, String> {
+fn collection(bytes: &[u8], per_item: usize) -> Result<Vec<u64>, String> {
     let unreadable = || format!("{bytes:?} is no collection of bigints");
     let (count, mut rest) = bytes.split_first_chunk::<4>().ok_or_else(unreadable)?;
     let count = u32::from_be_bytes(*count) as usize * per_item;

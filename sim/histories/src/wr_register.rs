@@ -6,7 +6,7 @@
 
 use crate::bounds::{Sight, Sights};
 use crate::linear::{self, Move};
-use crate::statement::{as_applied, as_big_integer, as_integer, big_integer, integer};
+use crate::statement::{as_big_integer, as_integer, big_integer, check_applied, integer};
 use crate::{Request, Row, Way, Workload};
 
 /// Registers of a partition.
@@ -49,8 +49,6 @@ pub enum Told {
 
 /// A request with its answer.
 pub type Operation = crate::Operation<Asked, Told>;
-/// All requests of a run.
-pub type History = crate::History<Asked, Told>;
 
 /// The workload.
 #[derive(Debug)]
@@ -96,10 +94,7 @@ impl Workload for WrRegister {
 
     fn read(asked: &Asked, rows: &[Row]) -> Result<Told, String> {
         if *asked != Asked::Read {
-            return match as_applied(rows)? {
-                true => Ok(Told::Applied),
-                false => Err(format!("{asked:?} was not applied: {rows:?}, though its condition always holds")),
-            };
+            return check_applied(asked, rows).map(|()| Told::Applied);
         }
         let mut registers = Registers::default();
         for row in rows {

@@ -45,8 +45,6 @@ pub enum Told {
 
 /// A request with its answer.
 pub type Operation = crate::Operation<Asked, Told>;
-/// All requests of a run.
-pub type History = crate::History<Asked, Told>;
 
 /// The workload.
 #[derive(Debug)]

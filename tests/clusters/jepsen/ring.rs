@@ -8,7 +8,7 @@ use std::process::Command;
 use helenus_tests::{Builder, Connection, Random, Server};
 
 use super::hosts::{Direction, Host, hosts};
-use crate::clusters::nodes::{connect, schema_version, until};
+use crate::clusters::nodes::{connect, until, wait_for_one_schema};
 
 /// Ports, which are the same on each host.
 const NATIVE_PORT: u16 = 9042;
@@ -70,10 +70,7 @@ impl Ring {
         }
         // A node that has just joined may not be among those that the answer waits for.
         let mut clients: Vec<Connection> = ring.servers().map(connect).collect();
-        until("one schema on all nodes", || {
-            let versions: Vec<Vec<u8>> = clients.iter_mut().map(schema_version).collect();
-            versions.windows(2).all(|pair| pair[0] == pair[1])
-        });
+        wait_for_one_schema(&mut clients);
         ring
     }
 

@@ -1,9 +1,9 @@
 //! What a row must be to be written: looked at where mutations come in (from clients, other nodes, logs), so that the writer may assert
 //! it and a flush meets nothing that it cannot write, or that could not be read again.
 //!
-//! Asked for are only the things that the format depends on: values of a fixed length have it, elements have the paths that their
-//! type gives them, and the values of clustering columns are values of their types, since the order of rows is made of them. A text that
-//! is no UTF-8, or a frozen list that is none, is written as it is.
+//! The format depends on these things, and only they are checked: values of a fixed length have it, elements have the paths that their
+//! type gives them, a clustering has at most one value for each clustering column, and its values are of their types, since the order of
+//! rows is made of them. A text that is no UTF-8, or a frozen list that is none, is written as it is.
 
 use cql_types::{CqlType, comparable, validate};
 use mutation::{CellRef, ClusteringRef, RowRef, UniformValues};
@@ -69,10 +69,29 @@ impl WritableCheck {
         WritableCheck { clustering, columns, lengths, has_counters }
     }
 
-    /// Why a clustering, or the first values of one, cannot be written.
+    /// Why a row's clustering cannot be written.
     #[inline]
     pub fn check_clustering(&self, clustering: ClusteringRef<'_>) -> Result<(), &'static str> {
-        for (allowed, value) in self.clustering.iter().zip(clustering.components()) {
+        let count = self.clustering.len();
+        // Fewer values are those of a row whose last columns are null. The caller knows whether the table has such rows, or had them when it was logged.
+        if clustering.len() != count && !(1..count).contains(&clustering.len()) {
+            return Err("a row's clustering has another count of values than the table has clustering columns");
+        }
+        self.check_values(clustering)
+    }
+
+    /// Why the first values of a clustering, at which a range begins or ends, cannot be written.
+    #[inline]
+    pub fn check_prefix(&self, prefix: ClusteringRef<'_>) -> Result<(), &'static str> {
+        if prefix.len() > self.clustering.len() {
+            return Err("a range's bound has more values than the table has clustering columns");
+        }
+        self.check_values(prefix)
+    }
+
+    #[inline]
+    fn check_values(&self, values: ClusteringRef<'_>) -> Result<(), &'static str> {
+        for (allowed, value) in self.clustering.iter().zip(values.components()) {
             let fits = match allowed {
                 Value::Fixed(length) => value.is_empty() || value.len() == *length,
                 Value::Any => true,

@@ -1,7 +1,7 @@
 //! What a memtable knows of its table: how rows are ordered, and what they must be.
 
 use cql_types::CqlType;
-use mutation::{BoundRef, ClusteringRef, Item, MutationRef};
+use mutation::{ClusteringRef, Item, MutationRef};
 use sstable::data::WritableCheck;
 
 /// The longest partition key, bytes: files write its length in sixteen bits.
@@ -66,27 +66,16 @@ impl TableShape {
     /// The same of where an item is alone.
     #[inline]
     pub fn check_place(&self, item: &Item<'_>) -> Result<(), &'static str> {
-        let count = self.clustering.len();
         match item {
-            Item::Row(clustering, _) => {
-                // Fewer are a row's whose last columns are null. Who writes one knows whether the table has such rows, or had them when it was logged.
-                let has_count = clustering.len() == count || (1..count).contains(&clustering.len());
-                if !has_count {
-                    return Err("a row's clustering has another count of components than the table");
-                }
-                self.fit.check_clustering(*clustering)
-            }
-            Item::StaticRow(_) if count == 0 => Err("a table without clustering columns has no static row"),
+            Item::Row(clustering, _) => self.fit.check_clustering(*clustering),
+            Item::StaticRow(_) if !self.has_clustering() => Err("a table without clustering columns has no static row"),
             Item::StaticRow(_) => Ok(()),
-            Item::RangeTombstone(_) if count == 0 => Err("a table without clustering columns has no ranges of rows"),
-            Item::RangeTombstone(range) => self.check_bound(&range.start).and_then(|()| self.check_bound(&range.end)),
+            Item::RangeTombstone(_) if !self.has_clustering() => {
+                Err("a table without clustering columns has no ranges of rows")
+            }
+            Item::RangeTombstone(range) => {
+                self.fit.check_prefix(range.start.prefix).and_then(|()| self.fit.check_prefix(range.end.prefix))
+            }
         }
-    }
-
-    fn check_bound(&self, bound: &BoundRef<'_>) -> Result<(), &'static str> {
-        if bound.prefix.len() > self.clustering.len() {
-            return Err("a range's bound has more components than the table");
-        }
-        self.fit.check_clustering(bound.prefix)
     }
 }

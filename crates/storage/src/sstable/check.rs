@@ -164,7 +164,9 @@ impl<'c> Check<'c> {
             }
         };
         let (clustering, row) = self.scan.row();
-        view.shape.fit.check_clustering(clustering).map_err(|what| self.wrong(what))?;
+        let fit = &view.shape.fit;
+        let fits = if is_row { fit.check_clustering(clustering) } else { fit.check_prefix(clustering) };
+        fits.map_err(|what| self.wrong(what))?;
         self.scratch.clear();
         byte_comparable::clustering(view.table.clustering(), clustering, place, &mut self.scratch);
         if !self.place.is_empty() && self.scratch <= self.place {

@@ -1,7 +1,7 @@
 //! Mutations that no file could hold: refused where they come in, so that a flush, which has nobody to refuse, never meets one.
 
 use cql_types::CqlType;
-use mutation::MutationEncoder;
+use mutation::{ClusteringBound, Deletion, MutationEncoder};
 use schema::{Column, ColumnId, ColumnKind, Schema, SchemaChange, Table, TableId, TableOptions};
 use storage::{ApplyError, Shard};
 use topology::token_of;
@@ -30,12 +30,27 @@ fn schema() -> Schema {
 }
 
 fn row(clustering: &[u8], fill: impl FnOnce(&mut mutation::RowEncoder<'_, '_>)) -> Vec<u8> {
+    row_of(&[clustering], fill)
+}
+
+fn row_of(clustering: &[&[u8]], fill: impl FnOnce(&mut mutation::RowEncoder<'_, '_>)) -> Vec<u8> {
     let key = key_of(1);
     let mut out = Vec::new();
     let mut encoder = MutationEncoder::begin(&mut out, STRICT, token_of(&key), &key);
-    let mut row = encoder.row([clustering]);
+    let mut row = encoder.row(clustering.iter().copied());
     row.liveness(1, None);
     fill(&mut row);
+    encoder.finish();
+    out
+}
+
+/// The deletion of the rows between two bounds.
+fn range(start: &[&[u8]], end: &[&[u8]]) -> Vec<u8> {
+    let key = key_of(1);
+    let mut out = Vec::new();
+    let mut encoder = MutationEncoder::begin(&mut out, STRICT, token_of(&key), &key);
+    let [start, end] = [start, end].map(|prefix| ClusteringBound { prefix, inclusive: true });
+    encoder.range_tombstone(start, end, Deletion { timestamp: 1, local_deletion_time: 1 });
     encoder.finish();
     out
 }
@@ -45,6 +60,11 @@ fn malformed() -> Vec<(&'static str, Vec<u8>)> {
     let int = [0; 4];
     vec![
         ("a clustering value of another length", row(&[1, 2, 3], |_| {})),
+        ("a row without clustering values", row_of(&[], |_| {})),
+        ("a row of more values than clustering columns", row_of(&[&[], &int], |_| {})),
+        ("a range from more values than clustering columns", range(&[&[], &int], &[])),
+        ("a range up to more values than clustering columns", range(&[], &[&[], &int])),
+        ("a range from a value of another length", range(&[&[1, 2, 3]], &[])),
         ("a value of another length", row(&int, |row| _ = row.cell(NUMBER, 1, None, &[1, 2, 3]))),
         ("an element of a column of one cell", row(&int, |row| _ = row.element(NUMBER, &[1], 1, None, &[0; 8]))),
         ("a path that is not the element's", row(&int, |row| _ = row.element(SET, &[1, 2], 1, None, &int))),

@@ -33,14 +33,13 @@ pub(crate) struct HdrLog {
 impl HdrLog {
     /// A log whose time begins now.
     pub(crate) fn create(path: &Path) -> Result<HdrLog, StressError> {
-        HdrLog::create_at(path, SystemTime::now())
+        HdrLog::create_at(path, SystemTime::now(), Instant::now())
     }
 
-    /// The same, and the time of day is `epoch`.
-    pub(super) fn create_at(path: &Path, epoch: SystemTime) -> Result<HdrLog, StressError> {
+    /// The same of a log whose time begins at `start`, which is `epoch` by the time of day.
+    pub(super) fn create_at(path: &Path, epoch: SystemTime, start: Instant) -> Result<HdrLog, StressError> {
         let mut file = create(path)?;
         let failed = |source| StressError::Report { path: path.to_owned(), source };
-        let start = Instant::now();
         file.write_all(&header(epoch).map_err(failed)?).map_err(failed)?;
         Ok(HdrLog { path: path.to_owned(), file, start, failure: None })
     }

@@ -244,8 +244,8 @@ mod tests {
     /// A log of pieces, each of so many milliseconds in which so many operations ended.
     fn log_of(name: &str, epoch: Duration, pieces: &[(u64, u64)], sample: impl Fn(Instant) -> Sample) -> PathBuf {
         let path = file(name);
-        let mut log = HdrLog::create_at(&path, SystemTime::UNIX_EPOCH + epoch).unwrap();
         let start = Instant::now();
+        let mut log = HdrLog::create_at(&path, SystemTime::UNIX_EPOCH + epoch, start).unwrap();
         let mut from = start;
         for (length, count) in pieces {
             let recorder = Recorder::new(1);

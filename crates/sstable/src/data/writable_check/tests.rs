@@ -108,15 +108,44 @@ fn elements_have_the_paths_of_their_values() {
     }
 }
 
+fn clustering(values: &[&[u8]]) -> Vec<u8> {
+    let mut out = vec![u8::try_from(values.len()).expect("few")];
+    for value in values {
+        stdx::varint::encode(value.len() as u64, &mut out);
+        out.extend_from_slice(value);
+    }
+    out
+}
+
+#[test]
+fn clusterings_have_at_most_the_tables_columns() {
+    for (types, values, is_row, is_prefix) in [
+        (&[][..], 0, true, true),
+        (&[], 1, false, false),
+        (&["text"], 0, false, true),
+        (&["text"], 1, true, true),
+        (&["text"], 2, false, false),
+        (&["text", "text"], 0, false, true),
+        (&["text", "text"], 1, true, true),
+        (&["text", "text"], 2, true, true),
+        (&["text", "text"], 3, false, false),
+    ] {
+        let clustering = clustering(&vec![&b"a"[..]; values]);
+        let clustering = ClusteringRef::decode(&clustering).expect("a clustering");
+        let fit = fit(types);
+        assert_eq!(fit.check_clustering(clustering).is_ok(), is_row, "{values} values of a row, {types:?}");
+        assert_eq!(fit.check_prefix(clustering).is_ok(), is_prefix, "{values} values of a bound, {types:?}");
+    }
+}
+
 #[test]
 fn what_rows_are_ordered_by_is_of_its_type() {
     let check = |types: &[&str], values: &[&[u8]]| {
-        let mut out = vec![u8::try_from(values.len()).expect("few")];
-        for value in values {
-            stdx::varint::encode(value.len() as u64, &mut out);
-            out.extend_from_slice(value);
-        }
-        fit(types).check_clustering(ClusteringRef::decode(&out).expect("a clustering"))
+        let clustering = clustering(values);
+        let clustering = ClusteringRef::decode(&clustering).expect("a clustering");
+        let checked = fit(types).check_clustering(clustering);
+        assert_eq!(fit(types).check_prefix(clustering), checked, "a bound's values are such values too");
+        checked
     };
     assert_eq!(check(&["int", "text"], &[&[0; 4], &[0xff]]), Ok(()));
     assert_eq!(check(&["int", "text"], &[&[0; 4]]), Ok(()), "the first of them");
@@ -124,6 +153,8 @@ fn what_rows_are_ordered_by_is_of_its_type() {
     assert!(check(&["int"], &[&[0; 5]]).is_err());
     assert!(check(&["text", "decimal"], &[b"a", &[1]]).is_err());
     assert!(check(&["frozen<list<int>>"], &[&[0, 0, 0, 9]]).is_err());
+    assert_eq!(check(&["vector<text, 2>"], &[&[1, b'a', 1, b'b']]), Ok(()));
+    assert!(check(&["vector<text, 2>"], &[&[1, b'a', 2, b'b']]).is_err());
     assert!(check(&["timeuuid"], &[&[0; 16]]).is_err());
 }
 
