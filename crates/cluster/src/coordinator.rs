@@ -23,7 +23,7 @@ use crate::hints::Delivery;
 use crate::plan::{self, Placement};
 use crate::read::Reads;
 use crate::replica::Shards;
-use crate::serial::{Agreements, Rounds};
+use crate::serial::Rounds;
 use crate::write::Writes;
 
 pub use self::counters::{RequestCounters, answer_nanos};
@@ -35,7 +35,7 @@ pub use crate::replica::{
     PageLimits, PageWriter, ReadRequest, ReplicaError, ReplicaReply, ReplicaRequest, ReplicaShard, Unsynced,
     rebuild_row,
 };
-pub use crate::serial::{Agreement, AgreementError, Attempt, Found, LeftError, PlacedTable, Proposed};
+pub use crate::serial::{Agreement, AgreementError, Agreements, Attempt, Found, LeftError, PlacedTable, Proposed};
 pub use crate::timeouts::{TimeoutKind, TimeoutOptions, Timeouts};
 pub use crate::write::{PlannedMutation, are_local};
 pub use storage::reader::{Page, ReadDone, row_position};

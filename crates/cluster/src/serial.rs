@@ -11,9 +11,8 @@ mod low_bound;
 mod model;
 mod rounds;
 
-pub use agreement::{Agreement, AgreementError, Found, Proposed};
+pub use agreement::{Agreement, AgreementError, Agreements, Found, Proposed};
 pub use low_bound::{LeftError, PlacedTable};
 pub use rounds::Attempt;
 
-pub(crate) use agreement::Agreements;
 pub(crate) use rounds::Rounds;

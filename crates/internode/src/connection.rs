@@ -295,6 +295,8 @@ impl Ticket {
     /// Sends what `work` gives, when it does.
     pub(crate) fn answer_with<R: Reply>(self, work: impl Future<Output = R> + 'static) {
         let runtime = self.connection.runtime.clone();
+        // Where it lies it stays: each future around it would hold it twice, and copy it.
+        let work = Box::pin(work);
         runtime.spawn(Group::Query, async move {
             let reply = self.done(work).await;
             self.connection.answer(self.head.number, self.trace.as_deref(), &reply);
@@ -321,7 +323,7 @@ impl Ticket {
         }
         let (runtime, number) = (connection.runtime.clone(), self.head.number);
         let left = self.head.deadline.map(|deadline| connection.clock.left(deadline, runtime.now()));
-        let timing = runtime.clone();
+        let (timing, work) = (runtime.clone(), Box::pin(work));
         let task = runtime.spawn(Group::Query, async move {
             let reply = match left {
                 None => Ok(self.done(work).await),

@@ -138,7 +138,7 @@ pub(crate) enum ControlRequest {
     },
 }
 
-/// What a shard does with registers of attempts that are old. Times are microseconds since 1970.
+/// A shard's work on registers of attempts that are old. Times are microseconds since 1970.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LeftRequest {
     /// Say if there are any up to a time: 1 or 0.

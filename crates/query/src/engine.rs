@@ -44,7 +44,7 @@ pub use failed::{FAILED_KINDS, FailedCounts, FailedKind};
 use hand_over::HeldBack;
 pub use hints::deliver_hints;
 pub use log_ends::{disk_bytes, log_ends};
-pub use low_bound::{delete_left, finish_left, finished_left, has_left, refuse_left};
+pub use low_bound::{delete_left, finish_left, finished_left, has_left, low_bound, refuse_left};
 pub use node_events::announce_node;
 pub use run::Ran;
 pub use statement_summary::StatementSummary;
@@ -55,7 +55,6 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 
 use cluster::coordinator::{Coordinator, CoordinatorParts, Unsynced};
-use cluster::paxos::Bound;
 use metadata::Proposer;
 use metadata::group::{Driver, ProposalId};
 use runtime::sync::Queue;
@@ -274,11 +273,6 @@ impl Engine {
     /// The session of a client that has connected to this shard.
     pub fn connect(&self, address: SocketAddr) -> Session {
         Session::of_client(address, &self.inner.clients)
-    }
-
-    /// The low bound of attempts, as this shard applies it.
-    pub fn low_bound(&self) -> Bound {
-        self.inner.coordinator.fence().low_bound()
     }
 
     /// How far the shard's commit log is synced.

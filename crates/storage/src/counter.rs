@@ -4,7 +4,6 @@
 //! Between reading what this node has added so far and applying what it has added then, nobody else may change the counters of the
 //! partition: either both are one call, [`Shard::count_now`], or the task holds the partition's lock, [`Shard::count`].
 
-mod counted;
 mod current;
 mod partition_locks;
 mod shown;
@@ -22,7 +21,6 @@ use crate::sstable::ReadError;
 use crate::tables::Content;
 use crate::try_outcome::TryOutcome;
 
-pub(crate) use counted::Counted;
 use partition_locks::PartitionLock;
 pub(crate) use partition_locks::PartitionLocks;
 pub use shown::counters_unsynced;

@@ -12,6 +12,7 @@ mod cache;
 mod chunked_apply;
 mod commitlog;
 mod compaction;
+mod counted;
 mod counter;
 mod discard;
 mod error;

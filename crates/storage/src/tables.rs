@@ -9,7 +9,7 @@ use planted::{Bug, Planted};
 use schema::{Schema, Table, TableId};
 
 use crate::cache::Marks;
-use crate::counter::Counted;
+use crate::counted::Counted;
 use crate::latencies::{FilesPerRead, Latencies};
 use crate::memtable::{ChunkPool, Memtable, TableShape};
 use crate::options::ReplayPosition;

@@ -14,7 +14,7 @@ use crate::paxos::{Ballot, Purpose};
 use crate::plan::{PlanPlace, ReplicaPlan, Replication};
 use crate::read::{judge_read, planned_at};
 use crate::replica::{PageLimits, ReplicaError};
-use crate::serial::{Agreement, AgreementError, Attempt, LeftError, PlacedTable};
+use crate::serial::{Agreement, AgreementError, Agreements, Attempt};
 use crate::timeouts::TimeoutKind;
 use crate::write::{FoundBatches, PlannedMutation};
 
@@ -170,24 +170,9 @@ impl Coordinator {
         self.inner.agreements.begin(plan, partition, purpose, new_ballot).await
     }
 
-    /// True if this shard has a register of several replicas' attempts that is not later than a time, microseconds since 1970.
-    pub async fn has_left(&self, below: i64) -> Result<bool, LeftError> {
-        self.inner.agreements.has_left(below).await
-    }
-
-    /// Finishes what this shard's registers have left up to a time: it is committed at a majority in each datacenter. `placed` gives a table as it is now.
-    pub async fn finish_below(
-        &self,
-        below: i64,
-        placed: &dyn Fn(TableId) -> Option<PlacedTable>,
-        new_ballot: &dyn Fn(Option<Ballot>) -> Ballot,
-    ) -> Result<(), LeftError> {
-        self.inner.agreements.finish_below(below, placed, new_ballot).await
-    }
-
-    /// Deletes this shard's rows of registers up to a time that all replicas ignore. Gives how many.
-    pub async fn delete_below(&self, closed: i64) -> Result<u64, LeftError> {
-        self.inner.agreements.delete_below(closed).await
+    /// Attempts whose electorate has other nodes, and what they have left.
+    pub fn agreements(&self) -> &Rc<Agreements> {
+        &self.inner.agreements
     }
 
     /// The sequence that the reply to a read of this shard's data must wait for, if it is to give only what stays.

@@ -61,7 +61,7 @@ fn state_table() -> Table {
         Column::new(ColumnKind::Regular, READ_PROMISED, "in_progress_read_ballot", CqlType::Timeuuid),
         Column::new(ColumnKind::Regular, COMMITTED_AGAIN, "most_recent_commit", CqlType::Blob),
     ];
-    // What is deleted is up to the low bound, and ignored wherever it comes from: no tombstone is needed.
+    // All that is deleted is up to the low bound, and ignored wherever it comes from: no tombstone is needed.
     let options = TableOptions {
         comment: "in-progress paxos proposals".to_owned(),
         gc_grace_seconds: 0,

@@ -40,34 +40,35 @@ where
     if let Err(error) = reach(&shards, caller).await {
         return PeerAnswer::Failed(error);
     }
+    // A future is as long as its longest arm: those that are long or seldom are boxed.
     let answered = match request {
         PeerRequest::Write { mutations } => {
             let terms = WriteTerms { durable: false, planned };
             write(&shards, mutations, terms).await.map(|()| PeerAnswer::Written)
         }
         PeerRequest::Count { deltas } => {
-            count(&shards, deltas, planned).await.map(|states| PeerAnswer::Counted { states })
+            Box::pin(count(&shards, deltas, planned)).await.map(|states| PeerAnswer::Counted { states })
         }
         PeerRequest::Commit { mutations } => {
             let terms = WriteTerms { durable: true, planned };
             write(&shards, mutations, terms).await.map(|()| PeerAnswer::Written)
         }
-        PeerRequest::Prepare(asked) => prepare(&shards, asked, planned).await.map(PeerAnswer::Prepared),
+        PeerRequest::Prepare(asked) => Box::pin(prepare(&shards, asked, planned)).await.map(PeerAnswer::Prepared),
         PeerRequest::Accept(asked) => {
             let shard = ShardId(shards.sharder.shard_of(token_of(&asked.key)));
-            shards.accept(shard, asked, planned).await.map(PeerAnswer::Accepted)
+            Box::pin(shards.accept(shard, asked, planned)).await.map(PeerAnswer::Accepted)
         }
-        PeerRequest::Read(asked) => read(&shards, asked, planned).await.map(PeerAnswer::Page),
-        PeerRequest::Digest { read, gc_before } => digest(&shards, read, gc_before, planned).await,
+        PeerRequest::Read(asked) => Box::pin(read(&shards, asked, planned)).await.map(PeerAnswer::Page),
+        PeerRequest::Digest { read, gc_before } => Box::pin(digest(&shards, read, gc_before, planned)).await,
         PeerRequest::BatchCopy { name, created, mutations } => {
-            keep(name, created, mutations).await.map(|()| PeerAnswer::Written)
+            Box::pin(keep(name, created, mutations)).await.map(|()| PeerAnswer::Written)
         }
         PeerRequest::BatchDone { names } => {
             let records = names.into_iter().filter_map(|name| shards.copies.done(name));
             records.for_each(|id| shards.storage.finish_batch(id));
             Ok(PeerAnswer::Written)
         }
-        PeerRequest::BatchAsk { names } => shards.fates(names).await.map(PeerAnswer::Fates),
+        PeerRequest::BatchAsk { names } => Box::pin(shards.fates(names)).await.map(PeerAnswer::Fates),
     };
     answered.unwrap_or_else(PeerAnswer::Failed)
 }

@@ -33,7 +33,7 @@ const REST_MAX: Duration = Duration::from_millis(128);
 type NewBallot<'p> = &'p dyn Fn(Option<Ballot>) -> Ballot;
 
 /// The attempts that a shard coordinates.
-pub(crate) struct Agreements {
+pub struct Agreements {
     pub(super) shards: Rc<Shards>,
     placement: Rc<Placement>,
     reads: Rc<Reads>,

@@ -76,7 +76,7 @@ impl RowSink for LeftSink {
     }
 }
 
-/// The shard's rows of registers, a page behind `after`. `None`: there are no more behind these.
+/// A page of the shard's rows of registers, after a position. `None`: it is the last.
 async fn page(
     storage: &Shard,
     runtime: &Runtime,
@@ -93,8 +93,8 @@ async fn page(
 }
 
 impl Agreements {
-    /// True if this shard has a register of several replicas that is not later than a time.
-    pub(crate) async fn has_left(&self, below: i64) -> Result<bool, LeftError> {
+    /// True if this shard has a register of several replicas' attempts that is not later than a time, microseconds since 1970.
+    pub async fn has_left(&self, below: i64) -> Result<bool, LeftError> {
         let mut after = None;
         loop {
             let (rows, next) = page(&self.shards.storage, &self.shards.runtime, after.as_ref()).await?;
@@ -106,8 +106,8 @@ impl Agreements {
         }
     }
 
-    /// Finishes what this shard's registers have left up to a time. `placed` gives a table as it is now; `None`: it is gone.
-    pub(crate) async fn finish_below(
+    /// Finishes what this shard's registers have left up to a time: it is written at a majority in each datacenter. `placed` gives a table as it is now; `None`: it is gone.
+    pub async fn finish_below(
         self: &Rc<Self>,
         below: i64,
         placed: &dyn Fn(TableId) -> Option<PlacedTable>,
@@ -164,7 +164,7 @@ impl Agreements {
     }
 
     /// Deletes this shard's rows of registers that are not later than a time, which all replicas ignore. Gives how many.
-    pub(crate) async fn delete_below(&self, closed: i64) -> Result<u64, LeftError> {
+    pub async fn delete_below(&self, closed: i64) -> Result<u64, LeftError> {
         let (storage, runtime) = (&self.shards.storage, &self.shards.runtime);
         let local_deletion_time = u32::try_from(runtime.wall_clock_micros() / 1_000_000).unwrap_or(u32::MAX);
         let (mut after, mut count) = (None, 0);

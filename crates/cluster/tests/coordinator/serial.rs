@@ -624,7 +624,7 @@ async fn finish_on(node: &Rc<Member>, other: u8, epoch: u64, below: i64) -> Resu
     let finish = move |member: Rc<Member>| async move {
         member.apply_to(epoch);
         let placed = |id| (id == TABLE).then(|| (Rc::new(table()), member.replication()));
-        let finished = member.coordinator.finish_below(below, &placed, &ballots_of(&member)).await;
+        let finished = member.coordinator.agreements().finish_below(below, &placed, &ballots_of(&member)).await;
         finished.map_err(|error| error.to_string())
     };
     if other == node.number { finish(Rc::clone(node)).await } else { node.on(other, finish).await }
@@ -634,14 +634,15 @@ async fn finish_on(node: &Rc<Member>, other: u8, epoch: u64, below: i64) -> Resu
 async fn delete_on(node: &Rc<Member>, other: u8, epoch: u64, closed: i64) -> u64 {
     let delete = move |member: Rc<Member>| async move {
         member.apply_to(epoch);
-        member.coordinator.delete_below(closed).await.expect("the disk works")
+        member.coordinator.agreements().delete_below(closed).await.expect("the disk works")
     };
     if other == node.number { delete(Rc::clone(node)).await } else { node.on(other, delete).await }
 }
 
 async fn has_left(node: &Rc<Member>, other: u8, below: i64) -> bool {
-    let look =
-        move |member: Rc<Member>| async move { member.coordinator.has_left(below).await.expect("the disk works") };
+    let look = move |member: Rc<Member>| async move {
+        member.coordinator.agreements().has_left(below).await.expect("the disk works")
+    };
     if other == node.number { look(Rc::clone(node)).await } else { node.on(other, look).await }
 }
 

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use cluster::coordinator::{LeftError, PlacedTable};
-use cluster::paxos::Ballot;
+use cluster::paxos::{Ballot, Bound};
 use schema::TableId;
 use topology::HostId;
 
@@ -13,8 +13,7 @@ use crate::control::{ControlReply, ControlRequest, LeftRequest};
 
 /// Does what is asked of this shard.
 pub(super) async fn left(engine: &Engine, request: LeftRequest) -> Result<u64, LeftError> {
-    let coordinator = &engine.inner.coordinator;
-    let bound = coordinator.fence().low_bound();
+    let (agreements, bound) = (engine.inner.coordinator.agreements(), low_bound(engine));
     // Another shard of the node may have applied it before this one.
     let is_known = match request {
         LeftRequest::Look(_) => true,
@@ -25,7 +24,7 @@ pub(super) async fn left(engine: &Engine, request: LeftRequest) -> Result<u64, L
         return Err(LeftError::NotApplied);
     }
     match request {
-        LeftRequest::Look(below) => coordinator.has_left(below).await.map(u64::from),
+        LeftRequest::Look(below) => agreements.has_left(below).await.map(u64::from),
         LeftRequest::Finish(below) => {
             let placed = |table: TableId| -> Option<PlacedTable> {
                 let catalog = engine.catalog();
@@ -33,9 +32,9 @@ pub(super) async fn left(engine: &Engine, request: LeftRequest) -> Result<u64, L
                 Some((Rc::clone(catalog.schema.table_by_id(table)?), replication))
             };
             let new_ballot = |latest: Option<Ballot>| engine.inner.clock.ballot(latest);
-            coordinator.finish_below(below, &placed, &new_ballot).await.map(|()| 0)
+            agreements.finish_below(below, &placed, &new_ballot).await.map(|()| 0)
         }
-        LeftRequest::Delete(closed) => coordinator.delete_below(closed).await,
+        LeftRequest::Delete(closed) => agreements.delete_below(closed).await,
     }
 }
 
@@ -47,6 +46,11 @@ async fn on_shards(engine: &Engine, request: LeftRequest) -> Result<u64, String>
         reply => panic!("a shard answers with a count, not with {reply:?}"),
     });
     counts.sum()
+}
+
+/// The low bound of attempts, as this shard applies it.
+pub fn low_bound(engine: &Engine) -> Bound {
+    engine.inner.coordinator.fence().low_bound()
 }
 
 /// True if a shard of this node has a register of several replicas' attempts up to a time, microseconds since 1970. On shard 0, as all of these.

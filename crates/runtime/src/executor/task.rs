@@ -157,6 +157,31 @@ struct Join<T> {
     waker: RefCell<Option<Waker>>,
 }
 
+pin_project_lite::pin_project! {
+    /// A task's future, polled where it is: an `async` block that awaits it would have it twice, and copy it at its first poll.
+    struct Finishing<F: Future> {
+        #[pin]
+        future: F,
+        join: Rc<Join<F::Output>>,
+    }
+}
+
+impl<F: Future> Future for Finishing<F> {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        let this = self.project();
+        let Poll::Ready(output) = this.future.poll(context) else { return Poll::Pending };
+        *this.join.output.borrow_mut() = Some(output);
+        this.join.is_finished.set(true);
+        let waker = this.join.waker.borrow_mut().take();
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+        Poll::Ready(())
+    }
+}
+
 /// A spawned task. As a future it gives what the task gave; dropped, it leaves the task running.
 pub struct TaskHandle<T> {
     join: Rc<Join<T>>,
@@ -173,17 +198,7 @@ impl<T> TaskHandle<T> {
     {
         let join =
             Rc::new(Join { output: RefCell::new(None), is_finished: Cell::new(false), waker: RefCell::new(None) });
-        let finish = join.clone();
-        let work = async move {
-            let output = future.await;
-            *finish.output.borrow_mut() = Some(output);
-            finish.is_finished.set(true);
-            let waker = finish.waker.borrow_mut().take();
-            if let Some(waker) = waker {
-                waker.wake();
-            }
-        };
-        let work: Work = Box::pin(work);
+        let work: Work = Box::pin(Finishing { future, join: join.clone() });
         // What a request leaves to other groups outlives it, and is nothing that it waits for.
         let work = match scheduler.trace() {
             Some(trace) if group == Group::Query => Box::pin(with_trace(scheduler.clone(), trace, work)),

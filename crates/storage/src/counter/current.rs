@@ -8,8 +8,8 @@ use planted::Bug;
 use schema::{ColumnId, TableId};
 use topology::Token;
 
-use super::counted::Counted;
 use super::{CountError, Piece};
+use crate::counted::Counted;
 use crate::error::ApplyError;
 use crate::memtable::TableShape;
 use crate::reader::ReadDone;
@@ -27,16 +27,16 @@ pub(super) struct OwnPart {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Row {
     table: TableId,
-    pub(super) key: Vec<u8>,
+    key: Vec<u8>,
     /// Byte-comparable; `None`: the static row.
-    pub(super) place: Option<Vec<u8>>,
+    place: Option<Vec<u8>>,
 }
 
 /// The own parts of the counters of some rows.
 pub(super) struct Current {
     shard: Shard,
     rows: BTreeMap<Row, BTreeMap<ColumnId, OwnPart>>,
-    /// What was added to, under which id.
+    /// The counters that were added to, under which id.
     counted: Vec<(Row, ColumnId, CounterId)>,
 }
 
@@ -78,7 +78,7 @@ impl Current {
         let mut engine = self.shard.engine();
         for (row, column, id) in &self.counted {
             if let Some(table) = engine.tables.get_mut(row.table) {
-                table.counted.note(row, *column, *id);
+                table.counted.note((&row.key, row.place.as_deref()), *column, *id);
             }
         }
     }
@@ -194,22 +194,18 @@ impl<'p> Wanted<'p> {
         ReadCommand { slices, ..whole }
     }
 
-    fn row(&self, place: &Option<Vec<u8>>) -> Row {
-        Row { table: self.table, key: self.key.to_vec(), place: place.clone() }
-    }
-
-    /// Whether each of them was counted in the active memtable.
+    /// True if each of them was counted in the active memtable.
     fn are_counted(&self, counted: &Counted, id: CounterId) -> bool {
         self.rows.iter().all(|(place, columns)| {
-            let row = self.row(place);
-            columns.iter().all(|column| counted.has(&row, *column, id))
+            let row = (self.key, place.as_deref());
+            columns.iter().all(|column| counted.has(row, *column, id))
         })
     }
 
     /// Whether each of them has an own part among those found.
     fn are_in(&self, found: &BTreeMap<Row, BTreeMap<ColumnId, OwnPart>>) -> bool {
         self.rows.iter().all(|(place, columns)| {
-            let row = self.row(place);
+            let row = Row { table: self.table, key: self.key.to_vec(), place: place.clone() };
             found.get(&row).is_some_and(|parts| columns.iter().all(|column| parts.contains_key(column)))
         })
     }

@@ -13,7 +13,8 @@ use topology::HostId;
 use topology::nodes::NodeState;
 use topology::voters::{candidates, choose};
 
-use super::{AGAIN, Inner, low_bound};
+use super::low_bound::{Progress, View};
+use super::{AGAIN, Inner};
 
 /// The unit of time of the group.
 const UNIT: Duration = Duration::from_millis(100);
@@ -55,7 +56,7 @@ pub(super) fn begin(inner: &Rc<Inner>, engine: &Engine) {
         remove_next(inner);
         inner.report_older_disk();
     });
-    low_bound::begin(inner, engine_of_bound);
+    keep_low_bound(inner, engine_of_bound);
     every(inner, KEEP, |inner| {
         let inner = Rc::clone(inner);
         let runtime = inner.runtime.clone();
@@ -69,7 +70,7 @@ fn measure_disk(inner: &Rc<Inner>, engine: &Engine) {
     drop(runtime.spawn(Group::Maintenance, inner.measure_disk(engine)));
 }
 
-pub(super) fn every(inner: &Rc<Inner>, interval: Duration, act: impl Fn(&Rc<Inner>) + 'static) {
+fn every(inner: &Rc<Inner>, interval: Duration, act: impl Fn(&Rc<Inner>) + 'static) {
     let (runtime, of): (_, Weak<Inner>) = (inner.runtime.clone(), Rc::downgrade(inner));
     let sleeper = runtime.clone();
     drop(runtime.spawn(Group::Query, async move {
@@ -77,6 +78,25 @@ pub(super) fn every(inner: &Rc<Inner>, interval: Duration, act: impl Fn(&Rc<Inne
             sleeper.sleep(interval).await;
             let Some(inner) = of.upgrade() else { return };
             act(&inner);
+        }
+    }));
+}
+
+/// Keeps this node's part of the low bound of conditional statements.
+fn keep_low_bound(inner: &Rc<Inner>, engine: Engine) {
+    let (runtime, of): (_, Weak<Inner>) = (inner.runtime.clone(), Rc::downgrade(inner));
+    let mut progress = Progress::new(inner.config.low_bound_age);
+    drop(inner.runtime.spawn(Group::Maintenance, async move {
+        loop {
+            runtime.sleep(progress.interval()).await;
+            let Some(inner) = of.upgrade() else { return };
+            let Some(driver) = inner.driver.get() else { continue };
+            let (own, has_others) = (inner.local.host_id(), inner.registry.borrow().nodes().len() > 1);
+            let clock = inner.vital.earliest_clock(&runtime);
+            let view = View { runtime: &runtime, driver, own, has_others, clock };
+            if let Err(reason) = progress.go_on(&view, &engine).await {
+                tracing::debug!(%reason, "low bound of conditional statements not kept now; retrying");
+            }
         }
     }));
 }

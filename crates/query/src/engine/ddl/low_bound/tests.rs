@@ -1,3 +1,5 @@
+//! Plans of the low bound on states of a few nodes, and intentions on their way.
+
 use std::collections::BTreeMap;
 
 use topology::Token;
