@@ -352,7 +352,11 @@ pub fn run_in_foreground(arguments: &[String]) -> Result<(), String> {
         }
     }
     let folder = match &by.folder {
-        Some(folder) => folder.clone(),
+        Some(folder) => {
+            let failed = |error| format!("cannot make {}: {error}", folder.display());
+            std::fs::create_dir_all(folder).map_err(failed)?;
+            folder.clone()
+        }
         None => workspace::scratch(&format!(
             "cassandra{}",
             by.place.map_or_else(String::new, |place| format!("-{}", place.number))
