@@ -197,7 +197,8 @@ impl Server {
 
     /// Asks it to end, and waits until it has.
     pub(crate) fn end(&mut self) -> Result<(), StudyError> {
-        self.signal("TERM")?;
+        let living = self.living();
+        self.signal("TERM", &living)?;
         let began = Instant::now();
         while began.elapsed() < END_TIME_MAX {
             let mut nodes = self.running.iter_mut().flat_map(|running| &mut running.nodes);
@@ -216,21 +217,32 @@ impl Server {
     }
 
     /// Lets it sleep while others are measured.
-    pub(crate) fn pause(&self) -> Result<(), StudyError> {
-        self.signal("STOP")
+    pub(crate) fn pause(&mut self) -> Result<(), StudyError> {
+        self.signal_all("STOP")
     }
 
     /// Lets it go on.
-    pub(crate) fn wake(&self) -> Result<(), StudyError> {
-        self.signal("CONT")
+    pub(crate) fn wake(&mut self) -> Result<(), StudyError> {
+        self.signal_all("CONT")
     }
 
-    /// All nodes get it by one command, so that none sees the others hang for long.
-    fn signal(&self, name: &str) -> Result<(), StudyError> {
-        match self.pids() {
-            pids if pids.is_empty() => Ok(()),
-            pids => signal(&pids, name).map_err(|reason| self.failed(reason)),
+    /// All nodes get it by one command, so that none sees the others hang for long. Fails if one has ended.
+    fn signal_all(&mut self, name: &str) -> Result<(), StudyError> {
+        let living = self.living();
+        if living.len() < self.pids().len() {
+            return Err(self.failed(format!("exited; see {}", self.log_path().display())));
         }
+        self.signal(name, &living)
+    }
+
+    fn signal(&self, name: &str, pids: &[u32]) -> Result<(), StudyError> {
+        if pids.is_empty() { Ok(()) } else { signal(pids, name).map_err(|reason| self.failed(reason)) }
+    }
+
+    /// The processes that have not ended: the number of one that has may be another's.
+    fn living(&mut self) -> Vec<u32> {
+        let nodes = self.running.iter_mut().flat_map(|running| &mut running.nodes);
+        nodes.filter_map(|node| matches!(node.try_wait(), Ok(None)).then(|| node.id())).collect()
     }
 
     /// Waits until it does nothing on its own any more: what it does behind a load would be counted with the next one's requests.
@@ -383,6 +395,45 @@ mod tests {
             "title: t\nsubject: s\nsystems: [{{name: s, start: {start:?}, ready: greeting}}]\nloads: [{{name: l, run: '{{measure}}'}}]"
         );
         crate::file::Study::parse(Path::new("t"), &text).unwrap().systems.remove(0)
+    }
+
+    /// A server with those processes.
+    fn running(lines: &[&str]) -> Server {
+        let mut server = Server::of(&system("x"), Path::new("/nowhere"), &Variables::default()).unwrap();
+        let nodes = lines.iter().map(|line| Command::new("sh").args(["-c", line]).spawn().unwrap()).collect();
+        server.running = Some(Running { nodes, group: None });
+        server
+    }
+
+    #[test]
+    fn processes_of_nodes_are_added_and_ended_together() {
+        let busy = "while :; do :; done";
+        let mut server = running(&[busy, "exec sleep 1000", busy]);
+        let pids = server.pids();
+        assert_eq!(pids.len(), 3);
+        let options = server.measure_options(Path::new("r"));
+        assert_eq!(options, format!("--pid {},{},{} --json 'r'", pids[0], pids[1], pids[2]));
+        let began = Instant::now();
+        let used = |pid: &u32| cpu_time(*pid).is_some_and(|time| time > Duration::from_millis(50));
+        while !(used(&pids[0]) && used(&pids[2])) {
+            assert!(began.elapsed() < Duration::from_secs(60), "loops use time");
+        }
+        server.pause().unwrap();
+        let one_by_one: Duration = pids.iter().filter_map(|pid| cpu_time(*pid)).sum();
+        assert!(server.cpu_time() >= Some(one_by_one) && one_by_one > Duration::from_millis(100));
+        server.wake().unwrap();
+        server.kill();
+        assert_eq!((server.cpu_time(), server.resident_bytes()), (None, None));
+        assert!(pids.iter().all(|pid| cpu_time(*pid).is_none()), "none is left");
+    }
+
+    #[test]
+    fn a_server_of_which_a_node_is_gone_says_nothing_of_its_time() {
+        let mut server = running(&["exec sleep 1000", "exit 0"]);
+        server.running.as_mut().unwrap().nodes[1].wait().unwrap();
+        assert_eq!(server.cpu_time(), None);
+        assert!(server.pause().is_err());
+        assert!(server.end().is_ok() && !server.is_running());
     }
 
     #[test]

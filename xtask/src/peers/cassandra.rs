@@ -306,7 +306,9 @@ fn configuration(purpose: Purpose, port: u16) -> String {
     };
     // A load that it cannot keep up with, beside its compactions, is to slow down, not to fail.
     let timeouts = match purpose {
-        Purpose::Speed => "write_request_timeout: 60s\nread_request_timeout: 60s\nrange_request_timeout: 60s\n",
+        Purpose::Speed => {
+            "write_request_timeout: 60s\nread_request_timeout: 60s\nrange_request_timeout: 60s\ncas_contention_timeout: 60s\n"
+        }
         _ => "",
     };
     format!(
