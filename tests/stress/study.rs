@@ -118,18 +118,22 @@ variables:
   serve: "{helenus} serve --listen {host} --port {port} --shard-aware-port 0 --api-port 0 --prometheus-port 0 --smp 1 --overprovisioned --memory 256M --data-dir {folder}/{number}"
   # `{brace}row}` is the generator's own `{row}`.
   brace: "{"
-  cql: '{helenus} stress --raw statement --node {nodes} --connections 3 --consistency QUORUM --rows 300 {measure}'
+  cql: '{helenus} stress --raw statement --node {nodes} --connections 3 --setup "{keyspace}" --setup "{table}" --rows 300'
+  insert: '--statement "INSERT INTO k.t (k, v) VALUES (?, ?)" --bind {brace}row} --bind {text:9} --expect 0'
 systems:
-  - {name: ring, nodes: 3, start: "{serve} --listen-address {host} --storage-port {storage_port} --seeds 127.0.0.1"}
+  - name: ring
+    nodes: 3
+    start: "{serve} --listen-address {host} --storage-port {storage_port} --seeds 127.0.0.1"
+    until: "{cql} {insert} --consistency ALL --depth 1 --operations 30"
   - {name: alone, start: "{serve}"}
 loads:
   - name: write
     on: [ring]
-    run: '{cql} --setup "{keyspace}" --setup "{table}" --statement "INSERT INTO k.t (k, v) VALUES (?, ?)" --bind {brace}row} --bind {text:9} --expect 0'
+    run: "{cql} {insert} --consistency QUORUM {measure}"
   - name: read
     on: [ring]
     before: kill
-    run: '{cql} --statement "SELECT v FROM k.t WHERE k = ?" --bind {brace}row} --expect 1'
+    run: '{cql} --consistency QUORUM {measure} --statement "SELECT v FROM k.t WHERE k = ?" --bind {brace}row} --expect 1'
   - name: rows
     run: "{helenus} stress --raw write --node {nodes} --connections 3 --rows 300 {measure}"
 "#;

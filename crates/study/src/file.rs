@@ -57,6 +57,9 @@ pub(crate) struct System {
     /// How one knows that it answers.
     #[serde(default)]
     pub(crate) ready: Ready,
+    /// A line that succeeds when it is ready, run again until it does, after each start: a node may answer before it knows that the others are up.
+    #[serde(default)]
+    pub(crate) until: Option<String>,
     /// Lines that are run after each start but those of a load, before anything is measured.
     #[serde(default)]
     pub(crate) warm: Vec<String>,
@@ -192,7 +195,7 @@ impl System {
             (None, _) if self.cores.is_some() || self.memory.is_some() || self.keep || self.settle => {
                 wrong("`cores`, `memory`, `keep` and `settle` need `start`")
             }
-            (None, _) if self.nodes != 1 => wrong("`nodes` needs `start`"),
+            (None, _) if self.nodes != 1 || self.until.is_some() => wrong("`nodes` and `until` need `start`"),
             _ if !(1..=NODES_MAX).contains(&self.nodes) => wrong(&format!("nodes: must be from 1 to {NODES_MAX}")),
             _ => Ok(()),
         }
@@ -273,7 +276,8 @@ loads:
             (", address: '10.0.0.1:9042'", "", "either `start` or `address`"),
             ("name: b, ", "name: b, keep: true, ", "need `start`"),
             ("name: b, ", "name: b, settle: true, ", "need `start`"),
-            ("name: b, ", "name: b, nodes: 3, ", "`nodes` needs `start`"),
+            ("name: b, ", "name: b, nodes: 3, ", "`nodes` and `until` need `start`"),
+            ("name: b, ", "name: b, until: 'true', ", "`nodes` and `until` need `start`"),
             ("name: a, ", "name: a, nodes: 0, ", "nodes: must be from 1"),
             (" {measure}", "", "lacks {measure}"),
             ("write {measure}", "write {level} {measure}", "no levels"),
@@ -315,7 +319,7 @@ loads:
                 .with("measure", "--json f");
             for system in &study.systems {
                 let runs = study.loads.iter().flat_map(|load| load.run_on.values().chain([&load.run]));
-                let lines = system.start.iter().chain(&system.warm).chain(runs);
+                let lines = system.start.iter().chain(&system.until).chain(&system.warm).chain(runs);
                 lines.for_each(|line| drop(variables.fill(line).unwrap_or_else(|error| panic!("{error}"))));
             }
             count += 1;

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use crate::StudyError;
 use crate::file::{Ready, System};
+use crate::generator;
 use crate::limits::{self, MemoryGroup};
 use crate::template::Variables;
 
@@ -137,6 +138,7 @@ impl Server {
             }
         }
         (0..hosts.len()).try_for_each(|index| self.wait_for_answer(index, began))?;
+        self.wait_until_ready(began)?;
         let seconds = began.elapsed().as_secs_f64();
         std::thread::sleep(REST);
         Ok(Start { seconds, idle_bytes: self.resident_bytes() })
@@ -183,16 +185,35 @@ impl Server {
             if answers(address, self.system.ready) {
                 return Ok(());
             }
-            let ended = self.running.iter_mut().flat_map(|running| &mut running.nodes).find_map(|node| {
-                let status = node.try_wait().ok().flatten()?;
-                Some(format!("exited with {status} before it was ready"))
-            });
-            if let Some(reason) = ended {
-                return Err(self.failed(format!("{reason}; see {}", self.log_path().display())));
-            }
+            self.fail_if_ended()?;
             std::thread::sleep(PAUSE);
         }
         Err(self.failed(format!("does not respond at {address}; see {}", self.log_path().display())))
+    }
+
+    fn wait_until_ready(&mut self, began: Instant) -> Result<(), StudyError> {
+        let Some(line) = &self.system.until else { return Ok(()) };
+        let line = self.variables().fill(line)?;
+        while let Err(reason) = generator::must(&line) {
+            if began.elapsed() >= START_TIME_MAX * u32::from(self.system.nodes) {
+                return Err(self.failed(format!("`{line}` does not succeed: {reason}")));
+            }
+            self.fail_if_ended()?;
+            std::thread::sleep(PAUSE);
+        }
+        Ok(())
+    }
+
+    /// Fails if a process has ended.
+    fn fail_if_ended(&mut self) -> Result<(), StudyError> {
+        let mut nodes = self.running.iter_mut().flat_map(|running| &mut running.nodes);
+        match nodes.find_map(|node| node.try_wait().ok().flatten()) {
+            None => Ok(()),
+            Some(status) => {
+                let log = self.log_path();
+                Err(self.failed(format!("exited with {status} before it was ready; see {}", log.display())))
+            }
+        }
     }
 
     /// Asks it to end, and waits until it has.
