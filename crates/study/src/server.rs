@@ -87,17 +87,17 @@ impl Server {
         Ok(Server { system: system.clone(), folder, variables: variables.clone(), addresses, running: None })
     }
 
-    /// Whether the study may start and end it.
+    /// True if the study may start and end it.
     pub(crate) fn is_ours(&self) -> bool {
         self.system.start.is_some()
     }
 
-    /// What lines may say of it. Before its first start it has no address.
+    /// The variables of its lines. Before its first start it has no address.
     pub(crate) fn variables(&self) -> Variables {
         self.at(self.addresses.first().map_or("", String::as_str)).with("nodes", self.addresses.join(","))
     }
 
-    /// What lines may say of it, with one of its nodes as the one that is meant.
+    /// The same variables, with one of its nodes as the one that is meant.
     fn at(&self, address: &str) -> Variables {
         let (host, port) = address.rsplit_once(':').unwrap_or_default();
         let variables = self.variables.with("node", address).with("host", host).with("port", port);
@@ -282,17 +282,17 @@ impl Server {
         Err(self.failed(format!("still busy {} s after the load", SETTLE_TIME_MAX.as_secs())))
     }
 
-    /// Whether it has been started and not ended.
+    /// True if it has been started and not ended.
     pub(crate) fn is_running(&self) -> bool {
         self.running.is_some()
     }
 
-    /// What its nodes hold in memory, if it was started here.
+    /// Resident bytes of all its nodes, if it was started here.
     pub(crate) fn resident_bytes(&self) -> Option<u64> {
         self.sum(resident_bytes)
     }
 
-    /// What its nodes have used so far, if it was started here.
+    /// CPU time of all its nodes so far, if it was started here.
     pub(crate) fn cpu_time(&self) -> Option<Duration> {
         self.sum(cpu_time)
     }

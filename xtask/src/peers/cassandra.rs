@@ -252,7 +252,7 @@ impl Place {
         (i128::from(i64::MIN) + share * i128::from(self.number - 1)) as i64
     }
 
-    /// Its port for operators, which all nodes have on one address: the one behind the port, or one behind the storage's.
+    /// Its JMX port. All nodes have it on one address: the port plus 1, or a port above the storage port.
     fn jmx_port(self, port: u16) -> u16 {
         port.wrapping_add(if self.number == 1 { 1 } else { u16::from(self.number) + 1 })
     }
