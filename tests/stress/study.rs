@@ -107,6 +107,65 @@ fn servers_take_turns_and_all_of_it_is_told() {
     assert_eq!(std::fs::read_to_string(&page).expect("is written anew"), before);
 }
 
+/// A ring that is measured as one system, beside a node alone.
+const RING: &str = r#"
+title: Three beside one
+subject: ring
+repeats: 1
+variables:
+  keyspace: "CREATE KEYSPACE IF NOT EXISTS k WITH replication = {'class': 'NetworkTopologyStrategy', 'datacenter1': '3'}"
+  table: "CREATE TABLE IF NOT EXISTS k.t (k bigint PRIMARY KEY, v text)"
+  serve: "{helenus} serve --listen {host} --port {port} --shard-aware-port 0 --api-port 0 --prometheus-port 0 --smp 1 --overprovisioned --memory 256M --data-dir {folder}/{number}"
+  # `{brace}row}` is the generator's own `{row}`.
+  brace: "{"
+  cql: '{helenus} stress --raw statement --node {nodes} --connections 3 --setup "{keyspace}" --setup "{table}" --rows 300'
+  insert: '--statement "INSERT INTO k.t (k, v) VALUES (?, ?)" --bind {brace}row} --bind {text:9} --expect 0'
+systems:
+  - name: ring
+    nodes: 3
+    start: "{serve} --listen-address {host} --storage-port {storage_port} --seeds 127.0.0.1"
+    until: "{cql} {insert} --consistency ALL --depth 1 --operations 30"
+  - {name: alone, start: "{serve}"}
+loads:
+  - name: write
+    on: [ring]
+    run: "{cql} {insert} --consistency QUORUM {measure}"
+  - name: read
+    on: [ring]
+    before: kill
+    run: '{cql} --consistency QUORUM {measure} --statement "SELECT v FROM k.t WHERE k = ?" --bind {brace}row} --expect 1'
+  - name: rows
+    run: "{helenus} stress --raw write --node {nodes} --connections 3 --rows 300 {measure}"
+"#;
+
+#[test]
+fn a_ring_of_several_nodes_is_one_system() {
+    let place = Place::new("ring");
+    let ran = place.study(RING, &[]);
+    let said = String::from_utf8_lossy(&ran.stdout).into_owned();
+    assert_eq!(ran.status.code(), Some(0), "{said}{}", String::from_utf8_lossy(&ran.stderr));
+    assert_eq!(left_behind(&place.0), Vec::<String>::new(), "all nodes end with the study");
+    let text = std::fs::read_to_string(place.result(".json")).expect("is read");
+    let results: Value = serde_json::from_str(&text).expect("is JSON");
+    let samples = results["samples"].as_array().expect("a list");
+    let processes = |sample: &Value| {
+        let line = sample["line"].as_str().expect("a line").to_owned();
+        let pids =
+            line.split(" --pid ").nth(1).and_then(|rest| rest.split(' ').next()).expect("has processes").to_owned();
+        pids.split(',').count()
+    };
+    let told: Vec<(&str, usize)> =
+        samples.iter().map(|sample| (sample["load"].as_str().unwrap_or_default(), processes(sample))).collect();
+    assert_eq!(told, [("write", 3), ("read", 3), ("rows", 3), ("rows", 1)]);
+    for sample in samples {
+        assert_eq!(
+            (&sample["error"], &sample["figures"]["operations"]),
+            (&Value::Null, &Value::from(300.0)),
+            "{sample}"
+        );
+    }
+}
+
 #[test]
 fn what_does_not_hold_or_cannot_run_fails() {
     let place = Place::new("fails");

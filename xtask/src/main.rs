@@ -81,8 +81,8 @@ cargo xtask <task>
                      read SSTables of Helenus with a real Cassandra and its tools, and those of Cassandra with Helenus
   fixtures [--all FOLDER] [VERSION…] [NAME…]
                      have a real Cassandra write the SSTable fixtures of the tests: da, oa, nb, me; --all: with dumps and answers
-  cassandra [PORT] [--commitlog-sync periodic|batch|group] [--heap SIZE] [--folder FOLDER]
-                     run a real Cassandra 5.0.6 in the foreground, to compare with
+  cassandra [PORT] [--commitlog-sync periodic|batch|group] [--heap SIZE] [--folder FOLDER] [--paxos-variant v1|v2] [--node NUMBER/COUNT]
+                     run a real Cassandra 5.0.6 in the foreground, to compare with; --node: as one of a ring, at 127.0.0.NUMBER
   mariadb [PORT] [--synced] [--folder FOLDER]
                      run an empty MariaDB (Debian's) in the foreground, for studies
   latte ARGS…        run latte, another load generator, built at first use

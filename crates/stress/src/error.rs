@@ -157,6 +157,14 @@ pub enum StressError {
         /// Duration.
         time: Duration,
     },
+    /// Two nodes of a cluster have different schemas.
+    #[error("{address} did not get the schema of the first node within {} s", time.as_secs_f64())]
+    Schema {
+        /// The node.
+        address: SocketAddr,
+        /// Duration.
+        time: Duration,
+    },
     /// Operations failed.
     #[error(
         "{errors} errors, {missing} missing rows and {wrong} wrong rows in {operations} operations; first: {first}"

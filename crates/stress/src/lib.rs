@@ -36,7 +36,7 @@ Through a driver, with the commands and options of cassandra-stress:
   n=, duration=, err<, cl=, no-warmup, truncate=, ratio(), -rate, -pop, -col, -schema, -insert, -node, -port, -mode, -log and
   -errors have the syntax and meaning of cassandra-stress. In addition:
   --json FILE   write the report to FILE as JSON, too
-  --pid PID     process id of the server on this machine: report its CPU time, too
+  --pid PIDS    process ids of the servers on this machine: report their CPU time, too
   --cpus N      threads of the driver [default: one per CPU]
   --seed N      seed of random rows [default: the time]
   --start-at T  start at this time, in seconds since 1970, together with other processes

@@ -9,6 +9,9 @@ use crate::StudyError;
 use crate::figures::Metric;
 use crate::template::Variables;
 
+/// The most nodes of a system: each has an address 127.0.0.N.
+const NODES_MAX: u8 = 32;
+
 /// A whole study.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -37,9 +40,12 @@ pub(crate) struct System {
     /// The shell's line that starts it in the foreground. None: it runs already, perhaps on another machine, at `address`.
     #[serde(default)]
     pub(crate) start: Option<String>,
+    /// Its nodes: `start` is run for each of them, and what is measured is their sum.
+    #[serde(default = "default_nodes")]
+    pub(crate) nodes: u8,
     #[serde(default)]
     pub(crate) address: Option<String>,
-    /// The processors it may use, as `taskset -c` takes them.
+    /// The processors that all of it may use, as `taskset -c` takes them.
     #[serde(default)]
     pub(crate) cores: Option<String>,
     /// The most memory for it and the files that it reads, such as `2GiB`.
@@ -51,6 +57,9 @@ pub(crate) struct System {
     /// How one knows that it answers.
     #[serde(default)]
     pub(crate) ready: Ready,
+    /// A line that succeeds when it is ready, run again until it does, after each start: a node may answer before it knows that the others are up.
+    #[serde(default)]
+    pub(crate) until: Option<String>,
     /// Lines that are run after each start but those of a load, before anything is measured.
     #[serde(default)]
     pub(crate) warm: Vec<String>,
@@ -124,6 +133,10 @@ fn default_repeats() -> u32 {
     5
 }
 
+fn default_nodes() -> u8 {
+    1
+}
+
 impl Study {
     /// Reads a study's text.
     pub(crate) fn parse(path: &Path, text: &str) -> Result<Study, StudyError> {
@@ -182,6 +195,8 @@ impl System {
             (None, _) if self.cores.is_some() || self.memory.is_some() || self.keep || self.settle => {
                 wrong("`cores`, `memory`, `keep` and `settle` need `start`")
             }
+            (None, _) if self.nodes != 1 || self.until.is_some() => wrong("`nodes` and `until` need `start`"),
+            _ if !(1..=NODES_MAX).contains(&self.nodes) => wrong(&format!("nodes: must be from 1 to {NODES_MAX}")),
             _ => Ok(()),
         }
     }
@@ -261,6 +276,9 @@ loads:
             (", address: '10.0.0.1:9042'", "", "either `start` or `address`"),
             ("name: b, ", "name: b, keep: true, ", "need `start`"),
             ("name: b, ", "name: b, settle: true, ", "need `start`"),
+            ("name: b, ", "name: b, nodes: 3, ", "`nodes` and `until` need `start`"),
+            ("name: b, ", "name: b, until: 'true', ", "`nodes` and `until` need `start`"),
+            ("name: a, ", "name: a, nodes: 0, ", "nodes: must be from 1"),
             (" {measure}", "", "lacks {measure}"),
             ("write {measure}", "write {level} {measure}", "no levels"),
             ("name: write", "name: write, levels: [1, 1]", "duplicate number"),
@@ -289,6 +307,9 @@ loads:
             let variables = Variables::of(study.variables.clone())
                 .with("helenus", "helenus")
                 .with("node", "127.0.0.1:9042")
+                .with("nodes", "127.0.0.1:9042,127.0.0.2:9042")
+                .with("number", 1)
+                .with("storage_port", 7000)
                 .with("host", "127.0.0.1")
                 .with("port", 9042)
                 .with("folder", "f")
@@ -298,7 +319,7 @@ loads:
                 .with("measure", "--json f");
             for system in &study.systems {
                 let runs = study.loads.iter().flat_map(|load| load.run_on.values().chain([&load.run]));
-                let lines = system.start.iter().chain(&system.warm).chain(runs);
+                let lines = system.start.iter().chain(&system.until).chain(&system.warm).chain(runs);
                 lines.for_each(|line| drop(variables.fill(line).unwrap_or_else(|error| panic!("{error}"))));
             }
             count += 1;

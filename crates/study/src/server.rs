@@ -2,13 +2,15 @@
 
 use std::fs::{self, File};
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::iter::Sum;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::StudyError;
 use crate::file::{Ready, System};
+use crate::generator;
 use crate::limits::{self, MemoryGroup};
 use crate::template::Variables;
 
@@ -17,6 +19,8 @@ const START_TIME_MAX: Duration = Duration::from_secs(180);
 const END_TIME_MAX: Duration = Duration::from_secs(120);
 /// How long one attempt to be answered may take.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(2);
+/// How often ports are tried.
+const PORT_TRIES_MAX: usize = 10;
 /// How often it is looked whether something has come about.
 const PAUSE: Duration = Duration::from_millis(2);
 /// How long after its first answer a server is idle.
@@ -41,28 +45,37 @@ pub(crate) struct Start {
     pub(crate) idle_bytes: Option<u64>,
 }
 
-/// A server that was started here, or that runs elsewhere.
+/// A server that was started here, or that runs elsewhere. It may have several nodes, each a process of its own.
 #[derive(Debug)]
 pub(crate) struct Server {
     system: System,
     folder: PathBuf,
     variables: Variables,
-    address: String,
-    process: Option<Process>,
+    /// Where each node answers.
+    addresses: Vec<String>,
+    /// None once it has ended.
+    running: Option<Running>,
 }
 
-/// Its process; dropped, it is killed.
+/// Its processes, in the order of its nodes; dropped, they are killed.
 #[derive(Debug)]
-struct Process {
-    child: Child,
-    /// Goes after the child has ended.
-    _group: Option<MemoryGroup>,
+struct Running {
+    nodes: Vec<Child>,
+    /// Goes after the processes have ended.
+    group: Option<MemoryGroup>,
 }
 
-impl Drop for Process {
+impl Running {
+    fn pids(&self) -> Vec<u32> {
+        self.nodes.iter().map(Child::id).collect()
+    }
+}
+
+impl Drop for Running {
     fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        // All are killed before any is waited for, so that none works on for a moment without the others.
+        self.nodes.iter_mut().for_each(|node| drop(node.kill()));
+        self.nodes.iter_mut().for_each(|node| drop(node.wait()));
     }
 }
 
@@ -70,58 +83,80 @@ impl Server {
     /// A server that is not started yet, whose data will be in a folder of its own in `data`.
     pub(crate) fn of(system: &System, data: &Path, variables: &Variables) -> Result<Server, StudyError> {
         let folder = data.join(&system.name);
-        let address = match &system.address {
-            Some(address) => variables.fill(address)?,
-            None => String::new(),
-        };
-        Ok(Server { system: system.clone(), folder, variables: variables.clone(), address, process: None })
+        let addresses = system.address.iter().map(|address| variables.fill(address)).collect::<Result<_, _>>()?;
+        Ok(Server { system: system.clone(), folder, variables: variables.clone(), addresses, running: None })
     }
 
-    /// Whether the study may start and end it.
+    /// True if the study may start and end it.
     pub(crate) fn is_ours(&self) -> bool {
         self.system.start.is_some()
     }
 
-    /// What lines may say of it. Before its first start it has no address.
+    /// The variables of its lines. Before its first start it has no address.
     pub(crate) fn variables(&self) -> Variables {
-        let (host, port) = self.address.rsplit_once(':').unwrap_or_default();
-        let variables = self.variables.with("node", &self.address).with("host", host).with("port", port);
+        self.at(self.addresses.first().map_or("", String::as_str)).with("nodes", self.addresses.join(","))
+    }
+
+    /// The same variables, with one of its nodes as the one that is meant.
+    fn at(&self, address: &str) -> Variables {
+        let (host, port) = address.rsplit_once(':').unwrap_or_default();
+        let variables = self.variables.with("node", address).with("host", host).with("port", port);
         variables.with("folder", self.folder.display())
     }
 
     /// The generator's options for a report with the server's CPU time.
     pub(crate) fn measure_options(&self, report: &Path) -> String {
-        let pid = self.pid().map_or_else(String::new, |pid| format!("--pid {pid} "));
-        format!("{pid}--json '{}'", report.display())
+        let pids: Vec<String> = self.pids().iter().map(u32::to_string).collect();
+        let pids = if pids.is_empty() { String::new() } else { format!("--pid {} ", pids.join(",")) };
+        format!("{pids}--json '{}'", report.display())
     }
 
-    /// Starts it with no data.
+    /// Starts it with no data, one node after another: the first founds the ring that the others join.
     pub(crate) fn start_fresh(&mut self) -> Result<Start, StudyError> {
         if self.folder.exists() {
             fs::remove_dir_all(&self.folder).map_err(|source| self.folder_failed(source))?;
         }
         fs::create_dir_all(&self.folder).map_err(|source| self.folder_failed(source))?;
-        self.start()
+        self.start_nodes(true)
     }
 
-    /// Starts it on the data that it has.
+    /// Starts it on the data that it has, all nodes at once: one alone may need others before it answers.
     pub(crate) fn start(&mut self) -> Result<Start, StudyError> {
-        let port = free_port().map_err(|error| self.failed(format!("no free port: {error}")))?;
-        self.address = format!("127.0.0.1:{port}");
-        let line = self.system.start.clone().ok_or_else(|| self.failed("the study does not start it".to_owned()))?;
-        let line = self.variables().fill(&line)?;
-        let group = self.memory_group()?;
-        let log = self.log()?;
-        let errors = log.try_clone().map_err(|source| self.folder_failed(source))?;
-        let script = limits::script(&line, self.system.cores.as_deref(), group.as_ref());
+        self.start_nodes(false)
+    }
+
+    fn start_nodes(&mut self, one_by_one: bool) -> Result<Start, StudyError> {
+        let hosts: Vec<Ipv4Addr> = (1..=self.system.nodes).map(|number| Ipv4Addr::new(127, 0, 0, number)).collect();
+        let [port, storage_port] = free_ports(&hosts).map_err(|error| self.failed(format!("no free port: {error}")))?;
+        self.addresses = hosts.iter().map(|host| format!("{host}:{port}")).collect();
+        self.running = Some(Running { nodes: Vec::new(), group: self.memory_group()? });
         let began = Instant::now();
-        let child = Command::new("sh").args(["-c", &script]).stdin(Stdio::null()).stdout(log).stderr(errors).spawn();
-        let child = child.map_err(|error| self.failed(format!("cannot run `sh`: {error}")))?;
-        self.process = Some(Process { child, _group: group });
-        self.wait_for_answer(began)?;
+        for index in 0..hosts.len() {
+            self.spawn(index, storage_port)?;
+            if one_by_one {
+                self.wait_for_answer(index, began)?;
+            }
+        }
+        (0..hosts.len()).try_for_each(|index| self.wait_for_answer(index, began))?;
+        self.wait_until_ready(began)?;
         let seconds = began.elapsed().as_secs_f64();
         std::thread::sleep(REST);
         Ok(Start { seconds, idle_bytes: self.resident_bytes() })
+    }
+
+    /// Starts the process of a node.
+    fn spawn(&mut self, index: usize, storage_port: u16) -> Result<(), StudyError> {
+        let line = self.system.start.clone().ok_or_else(|| self.failed("the study does not start it".to_owned()))?;
+        let variables = self.at(&self.addresses[index]).with("nodes", self.addresses.join(","));
+        let line = variables.with("number", index + 1).with("storage_port", storage_port).fill(&line)?;
+        let log = self.log()?;
+        let errors = log.try_clone().map_err(|source| self.folder_failed(source))?;
+        let group = self.running.as_ref().and_then(|running| running.group.as_ref());
+        let script = limits::script(&line, self.system.cores.as_deref(), group);
+        let child = Command::new("sh").args(["-c", &script]).stdin(Stdio::null()).stdout(log).stderr(errors).spawn();
+        let child = child.map_err(|error| self.failed(format!("cannot run `sh`: {error}")))?;
+        self.running.as_mut().expect("it is starting").nodes.push(child);
+        Ok(())
     }
 
     fn memory_group(&self) -> Result<Option<MemoryGroup>, StudyError> {
@@ -144,60 +179,91 @@ impl Server {
         self.folder.with_file_name(format!("{}.log", self.system.name))
     }
 
-    fn wait_for_answer(&mut self, began: Instant) -> Result<(), StudyError> {
-        let address: SocketAddr = self.address.parse().expect("made from a port");
-        while began.elapsed() < START_TIME_MAX {
+    fn wait_for_answer(&mut self, index: usize, began: Instant) -> Result<(), StudyError> {
+        let address: SocketAddr = self.addresses[index].parse().expect("made from a port");
+        while began.elapsed() < START_TIME_MAX * u32::from(self.system.nodes) {
             if answers(address, self.system.ready) {
                 return Ok(());
             }
-            if let Some(process) = &mut self.process
-                && let Ok(Some(status)) = process.child.try_wait()
-            {
-                let log = self.log_path();
-                return Err(self.failed(format!("exited with {status} before it was ready; see {}", log.display())));
-            }
+            self.fail_if_ended()?;
             std::thread::sleep(PAUSE);
         }
-        Err(self.failed(format!("does not respond at {}; see {}", self.address, self.log_path().display())))
+        Err(self.failed(format!("does not respond at {address}; see {}", self.log_path().display())))
+    }
+
+    fn wait_until_ready(&mut self, began: Instant) -> Result<(), StudyError> {
+        let Some(line) = &self.system.until else { return Ok(()) };
+        let line = self.variables().fill(line)?;
+        while let Err(reason) = generator::must(&line) {
+            if began.elapsed() >= START_TIME_MAX * u32::from(self.system.nodes) {
+                return Err(self.failed(format!("`{line}` does not succeed: {reason}")));
+            }
+            self.fail_if_ended()?;
+            std::thread::sleep(PAUSE);
+        }
+        Ok(())
+    }
+
+    /// Fails if a process has ended.
+    fn fail_if_ended(&mut self) -> Result<(), StudyError> {
+        let mut nodes = self.running.iter_mut().flat_map(|running| &mut running.nodes);
+        match nodes.find_map(|node| node.try_wait().ok().flatten()) {
+            None => Ok(()),
+            Some(status) => {
+                let log = self.log_path();
+                Err(self.failed(format!("exited with {status} before it was ready; see {}", log.display())))
+            }
+        }
     }
 
     /// Asks it to end, and waits until it has.
     pub(crate) fn end(&mut self) -> Result<(), StudyError> {
-        let Some(pid) = self.pid() else { return Ok(()) };
-        signal(pid, "TERM").map_err(|reason| self.failed(reason))?;
+        let living = self.living();
+        self.signal("TERM", &living)?;
         let began = Instant::now();
         while began.elapsed() < END_TIME_MAX {
-            match self.process.as_mut().map(|process| process.child.try_wait()) {
-                Some(Ok(None)) => std::thread::sleep(PAUSE),
-                _ => {
-                    self.process = None;
-                    return Ok(());
-                }
+            let mut nodes = self.running.iter_mut().flat_map(|running| &mut running.nodes);
+            if !nodes.any(|node| matches!(node.try_wait(), Ok(None))) {
+                self.running = None;
+                return Ok(());
             }
+            std::thread::sleep(PAUSE);
         }
         Err(self.failed(format!("did not stop within {} s", END_TIME_MAX.as_secs())))
     }
 
     /// Ends it as a power cut would, but that the kernel keeps what was written.
     pub(crate) fn kill(&mut self) {
-        self.process = None;
+        self.running = None;
     }
 
     /// Lets it sleep while others are measured.
-    pub(crate) fn pause(&self) -> Result<(), StudyError> {
-        self.signal("STOP")
+    pub(crate) fn pause(&mut self) -> Result<(), StudyError> {
+        self.signal_all("STOP")
     }
 
     /// Lets it go on.
-    pub(crate) fn wake(&self) -> Result<(), StudyError> {
-        self.signal("CONT")
+    pub(crate) fn wake(&mut self) -> Result<(), StudyError> {
+        self.signal_all("CONT")
     }
 
-    fn signal(&self, name: &str) -> Result<(), StudyError> {
-        match self.pid() {
-            Some(pid) => signal(pid, name).map_err(|reason| self.failed(reason)),
-            None => Ok(()),
+    /// All nodes get it by one command, so that none sees the others hang for long. Fails if one has ended.
+    fn signal_all(&mut self, name: &str) -> Result<(), StudyError> {
+        let living = self.living();
+        if living.len() < self.pids().len() {
+            return Err(self.failed(format!("exited; see {}", self.log_path().display())));
         }
+        self.signal(name, &living)
+    }
+
+    fn signal(&self, name: &str, pids: &[u32]) -> Result<(), StudyError> {
+        if pids.is_empty() { Ok(()) } else { signal(pids, name).map_err(|reason| self.failed(reason)) }
+    }
+
+    /// The processes that have not ended: the number of one that has may be another's.
+    fn living(&mut self) -> Vec<u32> {
+        let nodes = self.running.iter_mut().flat_map(|running| &mut running.nodes);
+        nodes.filter_map(|node| matches!(node.try_wait(), Ok(None)).then(|| node.id())).collect()
     }
 
     /// Waits until it does nothing on its own any more: what it does behind a load would be counted with the next one's requests.
@@ -216,23 +282,29 @@ impl Server {
         Err(self.failed(format!("still busy {} s after the load", SETTLE_TIME_MAX.as_secs())))
     }
 
-    /// Whether it has been started and not ended.
+    /// True if it has been started and not ended.
     pub(crate) fn is_running(&self) -> bool {
-        self.process.is_some()
+        self.running.is_some()
     }
 
-    /// What it holds in memory, if it was started here.
+    /// Resident bytes of all its nodes, if it was started here.
     pub(crate) fn resident_bytes(&self) -> Option<u64> {
-        self.pid().and_then(resident_bytes)
+        self.sum(resident_bytes)
     }
 
-    /// What it has used so far, if it was started here.
+    /// CPU time of all its nodes so far, if it was started here.
     pub(crate) fn cpu_time(&self) -> Option<Duration> {
-        self.pid().and_then(cpu_time)
+        self.sum(cpu_time)
     }
 
-    fn pid(&self) -> Option<u32> {
-        self.process.as_ref().map(|process| process.child.id())
+    /// The sum over its processes. None: there are none, or one does not say.
+    fn sum<T: Sum>(&self, of: impl Fn(u32) -> Option<T>) -> Option<T> {
+        let pids = self.pids();
+        if pids.is_empty() { None } else { pids.into_iter().map(of).sum() }
+    }
+
+    fn pids(&self) -> Vec<u32> {
+        self.running.as_ref().map_or_else(Vec::new, Running::pids)
     }
 
     fn failed(&self, reason: String) -> StudyError {
@@ -244,16 +316,29 @@ impl Server {
     }
 }
 
-/// A port that nobody listens on now. Another process may take it before the server does; then the server says so.
-fn free_port() -> std::io::Result<u16> {
-    Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
+/// Two ports that nobody listens on now, on any of the hosts. Another process may take one before the server does; then the server says so.
+fn free_ports(hosts: &[Ipv4Addr]) -> std::io::Result<[u16; 2]> {
+    let mut failure = std::io::Error::from(std::io::ErrorKind::AddrInUse);
+    for _ in 0..PORT_TRIES_MAX {
+        // Both are held until both are known, or they could be the same one.
+        let chosen = [TcpListener::bind((hosts[0], 0))?, TcpListener::bind((hosts[0], 0))?];
+        let ports = [chosen[0].local_addr()?.port(), chosen[1].local_addr()?.port()];
+        let others = hosts[1..].iter().flat_map(|host| ports.map(|port| (*host, port)));
+        match others.map(TcpListener::bind).collect::<Result<Vec<_>, _>>() {
+            Ok(_) => return Ok(ports),
+            Err(error) => failure = error,
+        }
+    }
+    Err(failure)
 }
 
-fn signal(pid: u32, name: &str) -> Result<(), String> {
-    let status = Command::new("sh").args(["-c", &format!("kill -{name} {pid}")]).status();
+fn signal(pids: &[u32], name: &str) -> Result<(), String> {
+    let pids: Vec<String> = pids.iter().map(u32::to_string).collect();
+    let line = format!("kill -{name} {}", pids.join(" "));
+    let status = Command::new("sh").args(["-c", &line]).status();
     match status {
         Ok(status) if status.success() => Ok(()),
-        Ok(status) => Err(format!("kill -{name} {pid} ended with {status}")),
+        Ok(status) => Err(format!("{line} ended with {status}")),
         Err(error) => Err(format!("cannot run `sh`: {error}")),
     }
 }
@@ -320,7 +405,9 @@ mod tests {
         assert!(!answers(listen(b"HTTP/1.1 400 "), Ready::Cql));
         assert!(answers(listen(b"J"), Ready::Greeting));
         assert!(!answers(listen(b""), Ready::Greeting));
-        let nobody = SocketAddr::from(([127, 0, 0, 1], free_port().unwrap()));
+        let [port, other] = free_ports(&[Ipv4Addr::LOCALHOST, Ipv4Addr::new(127, 0, 0, 2)]).unwrap();
+        assert_ne!(port, other);
+        let nobody = SocketAddr::from(([127, 0, 0, 1], port));
         assert!(!answers(nobody, Ready::Cql));
     }
 
@@ -329,6 +416,45 @@ mod tests {
             "title: t\nsubject: s\nsystems: [{{name: s, start: {start:?}, ready: greeting}}]\nloads: [{{name: l, run: '{{measure}}'}}]"
         );
         crate::file::Study::parse(Path::new("t"), &text).unwrap().systems.remove(0)
+    }
+
+    /// A server with those processes.
+    fn running(lines: &[&str]) -> Server {
+        let mut server = Server::of(&system("x"), Path::new("/nowhere"), &Variables::default()).unwrap();
+        let nodes = lines.iter().map(|line| Command::new("sh").args(["-c", line]).spawn().unwrap()).collect();
+        server.running = Some(Running { nodes, group: None });
+        server
+    }
+
+    #[test]
+    fn processes_of_nodes_are_added_and_ended_together() {
+        let busy = "while :; do :; done";
+        let mut server = running(&[busy, "exec sleep 1000", busy]);
+        let pids = server.pids();
+        assert_eq!(pids.len(), 3);
+        let options = server.measure_options(Path::new("r"));
+        assert_eq!(options, format!("--pid {},{},{} --json 'r'", pids[0], pids[1], pids[2]));
+        let began = Instant::now();
+        let used = |pid: &u32| cpu_time(*pid).is_some_and(|time| time > Duration::from_millis(50));
+        while !(used(&pids[0]) && used(&pids[2])) {
+            assert!(began.elapsed() < Duration::from_secs(60), "loops use time");
+        }
+        server.pause().unwrap();
+        let one_by_one: Duration = pids.iter().filter_map(|pid| cpu_time(*pid)).sum();
+        assert!(server.cpu_time() >= Some(one_by_one) && one_by_one > Duration::from_millis(100));
+        server.wake().unwrap();
+        server.kill();
+        assert_eq!((server.cpu_time(), server.resident_bytes()), (None, None));
+        assert!(pids.iter().all(|pid| cpu_time(*pid).is_none()), "none is left");
+    }
+
+    #[test]
+    fn a_server_of_which_a_node_is_gone_says_nothing_of_its_time() {
+        let mut server = running(&["exec sleep 1000", "exit 0"]);
+        server.running.as_mut().unwrap().nodes[1].wait().unwrap();
+        assert_eq!(server.cpu_time(), None);
+        assert!(server.pause().is_err());
+        assert!(server.end().is_ok() && !server.is_running());
     }
 
     #[test]

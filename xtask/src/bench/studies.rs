@@ -1,6 +1,6 @@
 //! `cargo xtask bench`: the ready studies with fewer rows and rounds than their files say, under our own generator and, as second opinions on it, under others.
 //!
-//! Not among them, since they take long or say nothing when they are small: `disk` (more data than memory), `start`, `rates`, `shards` and `clients-synced`.
+//! Not among them, since they take long or say nothing when they are small: `disk` (more data than memory), `start`, `rates`, `shards`, `clients-synced` and `ring`.
 
 use std::fmt;
 use std::path::PathBuf;

@@ -49,6 +49,9 @@ const FOR_ANSWERS: [&str; 6] = [
     "-Dcassandra.ring_delay_ms=0",
 ];
 
+/// Nodes that start at once, and of which each has its tokens.
+const FOR_RINGS: [&str; 1] = ["-Dcassandra.consistent.rangemovement=false"];
+
 /// How the log is synced if nobody says otherwise.
 const PERIODIC: &str = "commitlog_sync: periodic\ncommitlog_sync_period: 10s\n";
 
@@ -188,17 +191,78 @@ struct By {
     heap: Option<String>,
     /// Where configuration and data go.
     folder: Option<PathBuf>,
+    /// How conditional statements are done: `v1` or `v2`.
+    paxos: Option<String>,
+    /// Which node of a ring it is.
+    place: Option<Place>,
+}
+
+impl By {
+    /// The purpose's configuration with what is wanted otherwise.
+    fn configuration(&self, purpose: Purpose, port: u16) -> Result<String, String> {
+        let mut text = configuration(purpose, port);
+        if let Some(sync) = &self.sync {
+            text = text.replace(PERIODIC, sync_configuration(sync)?);
+        }
+        if let Some(variant) = &self.paxos {
+            if !["v1", "v2"].contains(&variant.as_str()) {
+                return Err(format!("--paxos-variant {variant}: must be v1 or v2"));
+            }
+            text += &format!("paxos_variant: {variant}\n");
+        }
+        match &self.place {
+            None => Ok(text),
+            Some(place) => Ok(place.configure(&text)),
+        }
+    }
+}
+
+/// The place of a node in a ring whose nodes have the addresses 127.0.0.1, 127.0.0.2 and so on, the same ports, and equal shares of the tokens.
+/// The first is the seed: it is started before the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Place {
+    /// From 1.
+    number: u8,
+    count: u8,
+}
+
+impl Place {
+    /// Of `2/3`: the second of three.
+    fn parse(text: &str) -> Result<Place, String> {
+        let numbers =
+            text.split_once('/').and_then(|(number, count)| Some((number.parse().ok()?, count.parse().ok()?)));
+        match numbers {
+            Some((number, count)) if (1..=count).contains(&number) => Ok(Place { number, count }),
+            _ => Err(format!("--node {text}: must be NUMBER/COUNT, such as 2/3")),
+        }
+    }
+
+    /// A lone node's configuration as that of this one.
+    fn configure(self, text: &str) -> String {
+        let address = format!("127.0.0.{}", self.number);
+        let text = text
+            .replace("listen_address: 127.0.0.1\n", &format!("listen_address: {address}\n"))
+            .replace("rpc_address: 127.0.0.1\n", &format!("rpc_address: {address}\n"));
+        format!("initial_token: {}\nauto_bootstrap: false\n{text}", self.token())
+    }
+
+    /// Where its share of the tokens ends.
+    fn token(self) -> i64 {
+        let share = (1_i128 << 64) / i128::from(self.count);
+        (i128::from(i64::MIN) + share * i128::from(self.number - 1)) as i64
+    }
+
+    /// Its JMX port. All nodes have it on one address: the port plus 1, or a port above the storage port.
+    fn jmx_port(self, port: u16) -> u16 {
+        port.wrapping_add(if self.number == 1 { 1 } else { u16::from(self.number) + 1 })
+    }
 }
 
 /// The command that runs the server in `folder`, whose configuration is written.
 fn command(purpose: Purpose, folder: &Path, port: u16, pinned: Option<usize>, by: &By) -> Result<Command, String> {
     let jars = fetch()?;
-    let configuration = match &by.sync {
-        None => configuration(purpose, port),
-        Some(sync) => configuration(purpose, port).replace(PERIODIC, sync_configuration(sync)?),
-    };
     workspace::write(&folder.join("logback.xml"), LOGBACK)?;
-    workspace::write(&folder.join("cassandra.yaml"), &configuration)?;
+    workspace::write(&folder.join("cassandra.yaml"), &by.configuration(purpose, port)?)?;
     let mut command = Command::new(if pinned.is_some() { "taskset" } else { "java" });
     if let Some(core) = pinned {
         command.args(["-c", &core.to_string(), "java"]);
@@ -208,7 +272,11 @@ fn command(purpose: Purpose, folder: &Path, port: u16, pinned: Option<usize>, by
         // The last word counts.
         command.args([format!("-Xms{heap}"), format!("-Xmx{heap}")]);
     }
-    command.arg(format!("-Dcassandra.jmx.local.port={}", port.wrapping_add(1)));
+    if by.place.is_some() {
+        command.args(FOR_RINGS);
+    }
+    let jmx_port = by.place.map_or(port.wrapping_add(1), |place| place.jmx_port(port));
+    command.arg(format!("-Dcassandra.jmx.local.port={jmx_port}"));
     command.arg(format!("-Dcassandra.config=file://{}", folder.join("cassandra.yaml").display()));
     command.arg(format!("-Dlogback.configurationFile={}", folder.join("logback.xml").display()));
     command.arg(format!("-Dcassandra.storagedir={}", folder.join("data").display()));
@@ -238,7 +306,9 @@ fn configuration(purpose: Purpose, port: u16) -> String {
     };
     // A load that it cannot keep up with, beside its compactions, is to slow down, not to fail.
     let timeouts = match purpose {
-        Purpose::Speed => "write_request_timeout: 60s\nread_request_timeout: 60s\nrange_request_timeout: 60s\n",
+        Purpose::Speed => {
+            "write_request_timeout: 60s\nread_request_timeout: 60s\nrange_request_timeout: 60s\ncas_contention_timeout: 60s\n"
+        }
         _ => "",
     };
     format!(
@@ -268,7 +338,7 @@ fn sync_configuration(sync: &str) -> Result<&'static str, String> {
     }
 }
 
-/// `cargo xtask cassandra [PORT] [--commitlog-sync periodic|batch|group] [--heap SIZE] [--folder FOLDER]`.
+/// `cargo xtask cassandra [PORT] [--commitlog-sync periodic|batch|group] [--heap SIZE] [--folder FOLDER] [--paxos-variant v1|v2] [--node NUMBER/COUNT]`.
 pub fn run_in_foreground(arguments: &[String]) -> Result<(), String> {
     let (mut port, mut by) = (9142, By::default());
     let mut words = arguments.iter();
@@ -278,15 +348,56 @@ pub fn run_in_foreground(arguments: &[String]) -> Result<(), String> {
             "--commitlog-sync" => by.sync = Some(value()?),
             "--heap" => by.heap = Some(value()?),
             "--folder" => by.folder = Some(PathBuf::from(value()?)),
+            "--paxos-variant" => by.paxos = Some(value()?),
+            "--node" => by.place = Some(Place::parse(&value()?)?),
             _ => port = word.parse().map_err(|_| format!("`{word}` is no port"))?,
         }
     }
     let folder = match &by.folder {
-        Some(folder) => folder.clone(),
-        None => workspace::scratch("cassandra")?,
+        Some(folder) => {
+            let failed = |error| format!("cannot make {}: {error}", folder.display());
+            std::fs::create_dir_all(folder).map_err(failed)?;
+            folder.clone()
+        }
+        None => workspace::scratch(&format!(
+            "cassandra{}",
+            by.place.map_or_else(String::new, |place| format!("-{}", place.number))
+        ))?,
     };
-    println!("Cassandra 5.0.6 will listen on 127.0.0.1:{port} in some seconds; end it with Ctrl-C");
+    let number = by.place.map_or(1, |place| place.number);
+    println!("Cassandra 5.0.6 will listen on 127.0.0.{number}:{port} in some seconds; end it with Ctrl-C");
     // It takes this process's place, so that whoever ends the one ends the other.
     let error = command(Purpose::Speed, &folder, port, None, &by)?.exec();
     Err(format!("cannot start java: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_node_of_a_ring_has_an_address_ports_and_tokens_of_its_own() {
+        let places = ["1/3", "2/3", "3/3"].map(|text| Place::parse(text).expect("it is a place"));
+        assert_eq!(places.map(Place::token), [i64::MIN, -3074457345618258603, 3074457345618258602]);
+        assert_eq!(places.map(|place| place.jmx_port(9142)), [9143, 9145, 9146], "9144 is the storage's");
+        let by = By { place: Some(places[1]), paxos: Some("v2".to_owned()), ..By::default() };
+        let text = by.configuration(Purpose::Speed, 9142).expect("it is one");
+        for line in
+            ["listen_address: 127.0.0.2", "rpc_address: 127.0.0.2", "paxos_variant: v2", "auto_bootstrap: false"]
+        {
+            assert!(text.lines().any(|found| found == line), "{line}: {text}");
+        }
+        assert!(text.contains("seeds: \"127.0.0.1:9144\""), "{text}");
+        for wrong in ["0/3", "4/3", "3", "a/b"] {
+            assert!(Place::parse(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_lone_node_is_configured_by_its_purpose_alone() {
+        let text = By::default().configuration(Purpose::Speed, 9142).expect("it is one");
+        assert_eq!(text, configuration(Purpose::Speed, 9142));
+        let wrong = By { paxos: Some("v3".to_owned()), ..By::default() };
+        assert!(wrong.configuration(Purpose::Speed, 9142).is_err());
+    }
 }

@@ -176,10 +176,10 @@ impl Drive<'_> {
         ));
         let plan = Plan::measured(settings, threads, limit, self.seed);
         let population = Population::new(&settings.population, self.seed);
-        let before = CpuTimes::so_far(settings.own.pid)?;
+        let before = CpuTimes::so_far(&settings.own.pids)?;
         let mut progress = Progress::begin(settings.log.interval, kinds, &mut self.output, self.hdr_log.as_mut());
         let ending = phase::run(plan, self.target.clone(), population, &mut progress).await;
-        let cpu = before.until_now(settings.own.pid)?;
+        let cpu = before.until_now(&settings.own.pids)?;
         let Told { measured, elapsed, stretches } = progress.into_total();
         let late = match (limit, ending.backlog) {
             (Limit::Fixed(rate), Some(backlog)) => backlog.failure(rate),

@@ -104,9 +104,9 @@ pub struct Arguments {
     #[arg(value_enum)]
     pub workload: Workload,
 
-    /// Address and port of the server
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:9042")]
-    pub node: SocketAddr,
+    /// Address and port of the server; of several nodes of a cluster with commas: the connections are spread over them
+    #[arg(long, value_name = "ADDRESSES", default_value = "127.0.0.1:9042", value_delimiter = ',')]
+    pub node: Vec<SocketAddr>,
 
     /// Number of rows in the table
     #[arg(long, value_name = "COUNT", default_value_t = 1_000_000)]
@@ -226,9 +226,9 @@ pub struct Arguments {
     #[arg(long)]
     pub echo: bool,
 
-    /// Process id of the server: report its CPU time
-    #[arg(long, value_name = "PID")]
-    pub pid: Option<u32>,
+    /// Process id of the server: report its CPU time; of several, with commas, the sum
+    #[arg(long, value_name = "PIDS", value_delimiter = ',')]
+    pub pid: Vec<u32>,
 
     /// Pin the generator to this CPU
     #[arg(long, value_name = "NUMBER")]
@@ -248,6 +248,16 @@ pub struct Arguments {
 }
 
 impl Arguments {
+    /// The node that is spoken to first, and alone where there is one connection.
+    pub(crate) fn first_node(&self) -> SocketAddr {
+        self.node[0]
+    }
+
+    /// The node of a connection, counted from 0.
+    pub(crate) fn node_of(&self, connection: usize) -> SocketAddr {
+        self.node[connection % self.node.len()]
+    }
+
     /// Seed of the order of uniform rows.
     pub fn order_seed(&self) -> u64 {
         self.order_seed.unwrap_or(self.seed)
@@ -293,6 +303,9 @@ impl Arguments {
             return refuse(
                 "the load `scan` does not support --warmup, --echo, --rate or more than one connection".to_owned(),
             );
+        }
+        if usize::from(self.connections) < self.node.len() {
+            return refuse("--connections must be at least the number of nodes".to_owned());
         }
         if self.is_of_updates() && (self.warmup > 0 || self.echo) {
             return refuse("the load `update` does not support --warmup and --echo".to_owned());

@@ -41,9 +41,9 @@ impl Connection {
         Connection { sender, receiver, streams }
     }
 
-    /// When it waits for replies.
-    pub(crate) fn waits(&self) -> Rc<Waits> {
-        self.receiver.waits()
+    /// The node, and when the connection waits for its replies.
+    pub(crate) fn watched(&self) -> (SocketAddr, Rc<Waits>) {
+        (self.receiver.address, self.receiver.waits())
     }
 
     /// Does operations until the phase has none left and all are answered.

@@ -24,10 +24,14 @@ pub(crate) struct Control {
 }
 
 impl Control {
-    /// Connects and begins.
-    pub(crate) async fn open(runtime: &Runtime, arguments: &Arguments) -> Result<Control, StressError> {
+    /// Connects to a node and begins.
+    pub(crate) async fn open(
+        runtime: &Runtime,
+        arguments: &Arguments,
+        node: SocketAddr,
+    ) -> Result<Control, StressError> {
         let (version, silence_max) = (arguments.protocol, arguments.silence_max);
-        let (sender, receiver) = wire::connect(runtime, arguments.node).await?;
+        let (sender, receiver) = wire::connect(runtime, node).await?;
         let mut control = Control { runtime: runtime.clone(), silence_max, sender, receiver, version };
         let mut buffer = Vec::new();
         let startup = Startup::of(&[("CQL_VERSION", "3.0.0"), ("DRIVER_NAME", "helenus stress")], &mut buffer);
@@ -49,6 +53,16 @@ impl Control {
         }
     }
 
+    /// The version of the node's schema.
+    pub(crate) async fn schema_version(&mut self) -> Result<Vec<u8>, StressError> {
+        let text = "SELECT schema_version FROM system.local";
+        let params = QueryParams::new(Consistency::One);
+        match self.call(text, &Request::Query(Query { text, params })).await? {
+            Reply::Page { first: Some(version), .. } => Ok(version),
+            other => Err(self.unexpected(text, &other)),
+        }
+    }
+
     /// Asks for a page of a statement's rows: how many there are, and where the next page begins.
     pub(crate) async fn page(
         &mut self,
@@ -59,7 +73,7 @@ impl Control {
     ) -> Result<(u64, Option<Vec<u8>>), StressError> {
         let params = QueryParams { page_size: Some(rows as i32), paging_state, ..QueryParams::new(level) };
         match self.call(text, &Request::Query(Query { text, params })).await? {
-            Reply::Page { rows, next } => Ok((rows, next)),
+            Reply::Page { rows, next, .. } => Ok((rows, next)),
             other => Err(self.unexpected(text, &other)),
         }
     }
@@ -70,6 +84,11 @@ impl Control {
             Reply::Prepared(statement) => Ok(statement),
             other => Err(self.unexpected(text, &other)),
         }
+    }
+
+    /// The node's address.
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.receiver.address
     }
 
     /// The connection, to be used for load.
@@ -111,7 +130,12 @@ enum Reply {
     Authenticate(String),
     Done,
     Prepared(Statement),
-    Page { rows: u64, next: Option<Vec<u8>> },
+    Page {
+        rows: u64,
+        next: Option<Vec<u8>>,
+        /// The first value of the first row.
+        first: Option<Vec<u8>>,
+    },
     Error(cql_protocol::ErrorBody),
     Other,
 }
@@ -131,7 +155,9 @@ fn decode(frame: &[u8], address: SocketAddr) -> Result<Reply, StressError> {
             markers: prepared.markers.into_iter().map(|marker| marker.ty).collect(),
         }),
         Response::Result(ResultBody::Rows(rows)) => {
-            Reply::Page { rows: rows.row_count as u64, next: rows.paging_state.map(<[u8]>::to_vec) }
+            let first = rows.iter().next().and_then(|mut row| row.next().flatten());
+            let (next, first) = (rows.paging_state.map(<[u8]>::to_vec), first.map(<[u8]>::to_vec));
+            Reply::Page { rows: rows.row_count as u64, next, first }
         }
         Response::Result(_) => Reply::Done,
         _ => Reply::Other,

@@ -17,7 +17,7 @@ pub(crate) struct Scan {
 impl Scan {
     /// Connects. The table must be there.
     pub(crate) async fn prepare(runtime: &Runtime, arguments: &Arguments) -> Result<Scan, StressError> {
-        let control = Control::open(runtime, arguments).await?;
+        let control = Control::open(runtime, arguments, arguments.first_node()).await?;
         Ok(Scan { control, statement: setup::select_all(arguments) })
     }
 

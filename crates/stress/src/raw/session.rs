@@ -1,6 +1,7 @@
 //! A run from its first connection to its report.
 
 use std::rc::Rc;
+use std::time::Duration;
 
 use runtime::{Group, OpenOptions, Runtime};
 use stdx::AlignedBuf;
@@ -21,6 +22,8 @@ use crate::raw::wire;
 
 /// Bytes of a prepared statement's id: an MD5.
 const ID_BYTES: usize = 16;
+/// How often two nodes are asked for the versions of their schemas.
+const AGREEMENT_PAUSE: Duration = Duration::from_millis(50);
 
 /// Sets up, warms up, measures and reports.
 pub(crate) async fn run(runtime: &Runtime, arguments: &Arguments) -> Result<(), StressError> {
@@ -28,11 +31,11 @@ pub(crate) async fn run(runtime: &Runtime, arguments: &Arguments) -> Result<(), 
         runtime.never_sleep();
     }
     let load = Load::prepare(runtime, arguments).await?;
-    let before = CpuTimes::so_far(arguments.pid)?;
+    let before = CpuTimes::so_far(&arguments.pid)?;
     let start = runtime.now();
     let statistics = load.run(runtime, arguments).await?;
     let elapsed = runtime.now() - start;
-    let cpu = before.until_now(arguments.pid)?;
+    let cpu = before.until_now(&arguments.pid)?;
 
     let report = Report { arguments, reactor: runtime.reactor_name(), elapsed, statistics: &statistics, cpu };
     print!("{}", report.text());
@@ -81,22 +84,54 @@ async fn connect(runtime: &Runtime, arguments: &Arguments) -> Result<(Statements
     let count = usize::from(arguments.connections);
     let mut connections = Vec::with_capacity(count);
     if arguments.echo {
-        for _ in 0..count {
-            connections.push(Connection::new(wire::connect(runtime, arguments.node).await?, arguments.depth));
+        for connection in 0..count {
+            let ends = wire::connect(runtime, arguments.node_of(connection)).await?;
+            connections.push(Connection::new(ends, arguments.depth));
         }
         let statement =
             Statement { id: vec![0; ID_BYTES], result_metadata_id: vec![0; ID_BYTES], ..Statement::default() };
         let (write, read) = (statement.clone(), statement);
         return Ok((Statements::Rows { write, read }, connections));
     }
-    let mut control = Control::open(runtime, arguments).await?;
-    let statements = setup::prepare(&mut control, arguments).await?;
-    drop(control);
-    for _ in 0..count {
-        let control = Control::open(runtime, arguments).await?;
+    let statements = prepare(runtime, arguments).await?;
+    for connection in 0..count {
+        let control = Control::open(runtime, arguments, arguments.node_of(connection)).await?;
         connections.push(Connection::new(control.into_ends(), arguments.depth));
     }
     Ok((statements, connections))
+}
+
+/// Sets up on the first node and prepares on all. Requests are built once, so that an id must mean the same to all nodes.
+async fn prepare(runtime: &Runtime, arguments: &Arguments) -> Result<Statements, StressError> {
+    let mut first = Control::open(runtime, arguments, arguments.first_node()).await?;
+    setup::make(&mut first, arguments).await?;
+    let statements = setup::prepare(&mut first, arguments).await?;
+    for node in &arguments.node[1..] {
+        let mut other = Control::open(runtime, arguments, *node).await?;
+        agree(runtime, arguments, &mut first, &mut other).await?;
+        if setup::prepare(&mut other, arguments).await? != statements {
+            let reason = "prepared statement differs from that of the first node".to_owned();
+            return Err(StressError::Malformed { address: *node, reason });
+        }
+    }
+    Ok(statements)
+}
+
+/// Waits until two nodes have the same schema, as drivers do after a schema change: not every server waits for that before it answers one.
+async fn agree(
+    runtime: &Runtime,
+    arguments: &Arguments,
+    first: &mut Control,
+    other: &mut Control,
+) -> Result<(), StressError> {
+    let deadline = runtime.now() + arguments.silence_max;
+    while first.schema_version().await? != other.schema_version().await? {
+        if runtime.now() >= deadline {
+            return Err(StressError::Schema { address: other.address(), time: arguments.silence_max });
+        }
+        runtime.sleep(AGREEMENT_PAUSE).await;
+    }
+    Ok(())
 }
 
 /// Does a phase on all connections at once. Ends with the first failure of one, or if a server is silent; the others are dropped then.
@@ -106,7 +141,7 @@ async fn drive(
     connections: Vec<Connection>,
     phase: &Rc<Phase>,
 ) -> Result<Vec<Connection>, StressError> {
-    let mut silence = Silence::new(arguments.node, arguments.silence_max, connections.iter().map(Connection::waits));
+    let mut silence = Silence::new(arguments.silence_max, connections.iter().map(Connection::watched));
     let run = |mut connection: Connection| {
         let (runtime, phase) = (runtime.clone(), phase.clone());
         async move { connection.run(&runtime, &phase).await.map(|()| connection) }

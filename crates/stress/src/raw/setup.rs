@@ -6,7 +6,7 @@ use crate::raw::control::Control;
 use crate::raw::template::Statement;
 
 /// The statements of the load.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Statements {
     /// Whole rows.
     Rows { write: Statement, read: Statement },
@@ -17,26 +17,33 @@ pub(crate) enum Statements {
 }
 
 /// Those of updates.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct UpdateStatements {
     pub(crate) insert: Statement,
     pub(crate) expiring: Statement,
     pub(crate) delete: Statement,
 }
 
-/// Makes the keyspace and the table if they are not there, and prepares the statements. For one's own, there is only what one says.
-pub(crate) async fn prepare(control: &mut Control, arguments: &Arguments) -> Result<Statements, StressError> {
-    if let Some(statement) = &arguments.statement {
+/// Makes the keyspace and the table if they are not there. For a statement of one's own, there is only what one says.
+pub(crate) async fn make(control: &mut Control, arguments: &Arguments) -> Result<(), StressError> {
+    if arguments.statement.is_some() {
         for text in &arguments.setup {
             control.execute(text).await?;
         }
-        return Ok(Statements::Own(control.prepare(statement).await?));
+        return Ok(());
     }
-    let keyspace = quote(&arguments.keyspace);
-    let table = format!("{keyspace}.{}", quote(&arguments.table));
+    let (keyspace, table) = (quote(&arguments.keyspace), table(arguments));
     control.execute(&create_keyspace(&keyspace)).await?;
     let create = if arguments.is_of_updates() { create_updated(&table, &arguments.with) } else { create_table(&table) };
-    control.execute(&create).await?;
+    control.execute(&create).await
+}
+
+/// Prepares the statements.
+pub(crate) async fn prepare(control: &mut Control, arguments: &Arguments) -> Result<Statements, StressError> {
+    if let Some(statement) = &arguments.statement {
+        return Ok(Statements::Own(control.prepare(statement).await?));
+    }
+    let table = table(arguments);
     if arguments.workload == Workload::Update {
         let expiring = format!("{} USING TIMESTAMP ? AND TTL {}", insert(&table), arguments.ttl);
         return Ok(Statements::Updates(UpdateStatements {
@@ -52,7 +59,12 @@ pub(crate) async fn prepare(control: &mut Control, arguments: &Arguments) -> Res
 
 /// The statement that asks for all rows of the load's table.
 pub(crate) fn select_all(arguments: &Arguments) -> String {
-    format!("SELECT * FROM {}.{}", quote(&arguments.keyspace), quote(&arguments.table))
+    format!("SELECT * FROM {}", table(arguments))
+}
+
+/// The table with its keyspace.
+fn table(arguments: &Arguments) -> String {
+    format!("{}.{}", quote(&arguments.keyspace), quote(&arguments.table))
 }
 
 /// A name that keeps its case.

@@ -25,15 +25,15 @@ impl Waits {
     }
 }
 
-/// Who looks at connections to one server.
+/// Who looks at all connections.
 pub(crate) struct Silence {
-    address: SocketAddr,
     silence_max: Duration,
     lines: Vec<Line>,
 }
 
 /// What was seen of a connection.
 struct Line {
+    address: SocketAddr,
     waits: Rc<Waits>,
     last: u64,
     /// How many looks in a row after the first have seen one and the same wait. Looks are counted, not time, for a generator that was stopped
@@ -42,8 +42,9 @@ struct Line {
 }
 
 impl Silence {
-    pub(crate) fn new(address: SocketAddr, silence_max: Duration, waits: impl Iterator<Item = Rc<Waits>>) -> Silence {
-        Silence { address, silence_max, lines: waits.map(|waits| Line { waits, last: 0, looks: 0 }).collect() }
+    pub(crate) fn new(silence_max: Duration, connections: impl Iterator<Item = (SocketAddr, Rc<Waits>)>) -> Silence {
+        let lines = connections.map(|(address, waits)| Line { address, waits, last: 0, looks: 0 }).collect();
+        Silence { silence_max, lines }
     }
 
     /// How long after one look the next is due.
@@ -59,7 +60,7 @@ impl Silence {
             line.last = number;
             line.looks = if is_same_wait { line.looks + 1 } else { 0 };
             if line.looks >= LOOKS {
-                return Err(StressError::Silent { address: self.address, time: self.silence_max });
+                return Err(StressError::Silent { address: line.address, time: self.silence_max });
             }
         }
         Ok(())
@@ -74,8 +75,8 @@ mod tests {
     fn only_a_wait_without_an_end_is_silence() {
         let connections = [Rc::new(Waits::default()), Rc::new(Waits::default())];
         let [busy, other] = &connections;
-        let address = "127.0.0.1:1".parse().unwrap();
-        let mut silence = Silence::new(address, SILENCE_MAX, connections.iter().cloned());
+        let addresses = ["127.0.0.1:1", "127.0.0.1:2"].map(|address| address.parse().unwrap());
+        let mut silence = Silence::new(SILENCE_MAX, addresses.into_iter().zip(connections.iter().cloned()));
         let mut looks = |count: u32, each: &dyn Fn()| {
             for look in 0..count {
                 each();
@@ -95,7 +96,7 @@ mod tests {
             busy.turn();
             busy.turn();
         };
-        let told = "127.0.0.1:1 timed out: no response for 12 s with requests outstanding".to_owned();
+        let told = "127.0.0.1:2 timed out: no response for 12 s with requests outstanding".to_owned();
         assert_eq!(looks(100, &both), Some((12, told)));
     }
 }

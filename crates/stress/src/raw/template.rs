@@ -18,7 +18,7 @@ const LENGTH_BYTES: usize = 4;
 const ROW_PREFIX: [u8; 16] = [0, 0, 0, 2, 0, 0, 0, 5, 0, 0, 0, COLUMN_COUNT as u8, 0, 0, 0, 1];
 
 /// A prepared statement, as the server named it.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Statement {
     pub(crate) id: Vec<u8>,
     pub(crate) result_metadata_id: Vec<u8>,

@@ -38,6 +38,11 @@ enum Fault {
     AnswersTwice,
     RefusesTables,
     ForgetsDeletions,
+    /// Has the schema of the other nodes when it was asked for it some times, or never.
+    LearnsLate,
+    NeverLearns,
+    /// Numbers prepared statements in a way of its own.
+    OtherIds,
 }
 
 /// How long a slow server takes for a statement, and how long one may be silent here.
@@ -64,6 +69,8 @@ struct Server {
     /// The timestamps of the last updates.
     timestamps: RefCell<BTreeMap<Vec<u8>, Vec<u8>>>,
     executes: Cell<u64>,
+    /// How often it was asked for the version of its schema.
+    versions_asked: Cell<u64>,
     /// Connections that have begun.
     begun: Cell<usize>,
     /// Those of them that had when the first statement came.
@@ -125,6 +132,18 @@ async fn converse(runtime: Runtime, stream: TcpStream, server: Rc<Server>) {
 }
 
 impl Server {
+    fn new(fault: Fault) -> Server {
+        Server {
+            fault,
+            rows: RefCell::default(),
+            executes: Cell::default(),
+            timestamps: RefCell::default(),
+            versions_asked: Cell::default(),
+            begun: Cell::default(),
+            begun_before: Cell::default(),
+        }
+    }
+
     /// Answers a request, or says that the connection is to end.
     fn answer(&self, header: &FrameHeader, request: &Request<'_>, out: &mut Vec<u8>) -> bool {
         let (version, stream) = (header.version, header.stream);
@@ -138,6 +157,14 @@ impl Server {
             Request::Query(query) if self.fault == Fault::RefusesTables && query.text.contains("TABLE") => {
                 write_error(out, version, stream, &ErrorBody::invalid("no tables today"));
             }
+            Request::Query(query) if query.text.contains("schema_version") => {
+                self.versions_asked.set(self.versions_asked.get() + 1);
+                let is_old = match self.fault {
+                    Fault::LearnsLate => self.versions_asked.get() < 4,
+                    fault => fault == Fault::NeverLearns,
+                };
+                return answer_rows(header, &[if is_old { b"old" } else { b"new" }], out);
+            }
             Request::Query(query) if query.text.starts_with("SELECT *") => self.page(&query.params, header, out),
             Request::Query(_) => write_void(out, version, stream),
             Request::Prepare(prepare) => {
@@ -147,6 +174,7 @@ impl Server {
                     Some("SELECT") if text.contains("count") => b"count",
                     Some("INSERT") if text.contains("TTL") => b"expire",
                     Some("INSERT") if text.contains("TIMESTAMP") => b"update",
+                    Some("INSERT") if self.fault == Fault::OtherIds => b"other",
                     Some("INSERT") => b"insert",
                     Some("DELETE") => b"delete",
                     _ => b"select",
@@ -281,14 +309,7 @@ fn run_and_look(fault: Fault, lines: &[&str]) -> (Result<(), StressError>, usize
     let main = |runtime: Runtime| async move {
         let listener = runtime.listen("127.0.0.1:0".parse().unwrap()).await.unwrap();
         let node = listener.local_addr().unwrap();
-        let server = Rc::new(Server {
-            fault,
-            rows: RefCell::default(),
-            executes: Cell::default(),
-            timestamps: RefCell::default(),
-            begun: Cell::default(),
-            begun_before: Cell::default(),
-        });
+        let server = Rc::new(Server::new(fault));
         runtime.spawn(Group::Query, serve(runtime.clone(), listener, server.clone()));
         let mut result = Ok(());
         for line in lines {
@@ -306,6 +327,44 @@ fn run_and_look(fault: Fault, lines: &[&str]) -> (Result<(), StressError>, usize
         (result, rows, server.begun_before.get())
     };
     runtime::run(runtime::Options::default(), vec![main]).unwrap().remove(0)
+}
+
+/// Runs a command line against two nodes, the second of which has a fault. Gives the rows of each, and how often the second was asked for its schema.
+fn run_on_two(fault: Fault, line: &str) -> (Result<(), StressError>, [usize; 2], u64) {
+    let line = line.to_owned();
+    let main = |runtime: Runtime| async move {
+        let servers = [Fault::None, fault].map(|fault| Rc::new(Server::new(fault)));
+        let mut nodes = Vec::new();
+        for server in &servers {
+            let listener = runtime.listen("127.0.0.1:0".parse().unwrap()).await.unwrap();
+            nodes.push(listener.local_addr().unwrap());
+            runtime.spawn(Group::Query, serve(runtime.clone(), listener, server.clone()));
+        }
+        let mut arguments = arguments(&line, nodes[0]);
+        arguments.node = nodes;
+        if fault == Fault::NeverLearns {
+            arguments.silence_max = SILENCE;
+        }
+        arguments.check().unwrap();
+        let result = session::run(&runtime, &arguments).await;
+        (result, servers.each_ref().map(|server| server.rows.borrow().len()), servers[1].versions_asked.get())
+    };
+    runtime::run(runtime::Options::default(), vec![main]).unwrap().remove(0)
+}
+
+#[test]
+fn connections_are_spread_over_nodes_that_have_one_schema() {
+    let line = "write --connections 5 --depth 7 --rows 1000";
+    let (result, rows, asked) = run_on_two(Fault::None, line);
+    result.unwrap();
+    assert!(rows[0] > 0 && rows[1] > 0 && rows[0] + rows[1] == 1000 && asked == 1, "{rows:?}, {asked}");
+    let (result, rows, asked) = run_on_two(Fault::LearnsLate, line);
+    result.unwrap();
+    assert!(rows[0] + rows[1] == 1000 && asked == 4, "{rows:?}, {asked}");
+    let (result, rows, _) = run_on_two(Fault::NeverLearns, line);
+    assert!(matches!(result, Err(StressError::Schema { .. })) && rows == [0, 0], "{result:?}, {rows:?}");
+    let (result, rows, _) = run_on_two(Fault::OtherIds, line);
+    assert!(matches!(result, Err(StressError::Malformed { .. })) && rows == [0, 0], "{result:?}, {rows:?}");
 }
 
 #[test]
@@ -539,6 +598,7 @@ fn odd_arguments_are_refused() {
         "check --rows 1000000000",
         "write --rate 0",
         "scan --connections 2",
+        "write --node 127.0.0.1:2",
         "scan --rate 5",
         "statement",
         "write --bind 5",

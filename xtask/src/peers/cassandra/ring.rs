@@ -6,13 +6,11 @@
 use std::path::Path;
 use std::process::Command;
 
-use super::{Cassandra, FOR_ANSWERS, JVM, LOGBACK, PERIODIC, fetch, hash};
+use super::{Cassandra, FOR_ANSWERS, FOR_RINGS, JVM, LOGBACK, PERIODIC, fetch, hash};
 use crate::workspace;
 
 /// Room for some hundred tables, each of which takes a MiB of memtable.
 const HEAP: &str = "-Xmx400m";
-/// Nodes that start at once, and of which each has its tokens.
-const FOR_RINGS: [&str; 1] = ["-Dcassandra.consistent.rangemovement=false"];
 /// Where the scripts of rings lie, in folders named after their topologies.
 const SCRIPTS: &str = "tests/oracle-ring";
 

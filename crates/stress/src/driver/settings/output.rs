@@ -87,8 +87,8 @@ const OWN: [&str; 6] = ["--json", "--pid", "--cpus", "--seed", "--start-at", "--
 pub(crate) struct OwnSettings {
     /// Where the report goes as JSON.
     pub(crate) json: Option<PathBuf>,
-    /// The server's process on this machine, whose CPU time is told too.
-    pub(crate) pid: Option<u32>,
+    /// The server's processes on this machine, whose CPU time is told too: one of each node.
+    pub(crate) pids: Vec<u32>,
     /// Threads of the operating system that the driver runs on; none is one for each CPU.
     pub(crate) cpus: Option<usize>,
     /// What drawn rows follow from; none is the time.
@@ -135,9 +135,8 @@ impl OwnSettings {
                     settings.sweep = Some(bound);
                 }
                 "--pid" => {
-                    let pid =
-                        u32::try_from(number()?).map_err(|_| refusal(format!("{name} {value}: not a process id")))?;
-                    settings.pid = Some(pid);
+                    let pids = value.split(',').map(str::parse).collect::<Result<_, _>>();
+                    settings.pids = pids.map_err(|_| refusal(format!("{name} {value}: not a process id")))?;
                 }
                 _ => match number()? {
                     cpus @ 1..=1024 => settings.cpus = Some(cpus as usize),

@@ -103,7 +103,7 @@ fn every_option_is_read() {
           -schema compaction(strategy=LeveledCompactionStrategy,sstable_size_in_mb=10) compression=LZ4Compressor replication(factor=3)
           -mode native cql3 prepared user=u password=p protocolVersion=4 connectionsPerHost=2 maxPending=10 compression=lz4
           -log file=l hdrfile=h interval=500ms level=minimal no-summary no-settings
-          -errors ignore retries=2 skip-read-validation --json=j.json --pid 77 --cpus 3 --seed 9",
+          -errors ignore retries=2 skip-read-validation --json=j.json --pid 77,78 --cpus 3 --seed 9",
     );
     assert_eq!(settings.command.length, Length::Error { target: 0.1, least: 5, most: 9 });
     assert_eq!(settings.command.consistency, Consistency::LocalQuorum);
@@ -129,7 +129,7 @@ fn every_option_is_read() {
     assert!(!settings.log.tells_errors && !settings.log.summary && !settings.log.settings);
     let own = OwnSettings {
         json: Some("j.json".into()),
-        pid: Some(77),
+        pids: vec![77, 78],
         cpus: Some(3),
         seed: Some(9),
         ..OwnSettings::default()
