@@ -1,6 +1,6 @@
 //! How many replicas must answer, per consistency level. (Source: Cassandra's `ConsistencyLevel.blockFor`.)
 
-use crate::ring::Ring;
+use crate::ring::{NodeIndex, Ring};
 use crate::strategy::Factor;
 
 /// CQL's consistency levels.
@@ -39,6 +39,14 @@ impl ConsistencyLevel {
     /// Whether this is a level of the conditional part of a statement.
     pub fn is_serial(self) -> bool {
         matches!(self, Self::Serial | Self::LocalSerial)
+    }
+
+    /// True if it is a level that counts a quorum, or all, of the replicas that it asks.
+    pub fn is_of_a_quorum(self) -> bool {
+        match self {
+            Self::Quorum | Self::All | Self::LocalQuorum | Self::EachQuorum | Self::Serial | Self::LocalSerial => true,
+            Self::Any | Self::One | Self::Two | Self::Three | Self::LocalOne => false,
+        }
     }
 
     /// The level's name in CQL and in messages.
@@ -84,12 +92,29 @@ impl Required {
             Required::PerDatacenter(counts) => counts.iter().map(|(_, count)| count).sum(),
         }
     }
+
+    /// True if the answers of these nodes, each once, are enough, where the coordinator is `ring`'s local node.
+    pub fn is_met(&self, ring: &Ring, answers: impl Iterator<Item = NodeIndex> + Clone) -> bool {
+        let count_in =
+            |datacenter: &str| answers.clone().filter(|&node| ring.node(node).datacenter == datacenter).count();
+        match self {
+            Required::Total(needed) => answers.clone().count() >= *needed as usize,
+            Required::Local(needed) => count_in(&ring.local_node().datacenter) >= *needed as usize,
+            Required::PerDatacenter(quotas) => {
+                quotas.iter().all(|(datacenter, needed)| count_in(datacenter) >= *needed as usize)
+            }
+        }
+    }
 }
 
 /// The answers that `level` needs in a keyspace that should have so many replicas, where the coordinator is `ring`'s local node. The replicas that the ring
 /// really has do not matter.
 pub fn required(level: ConsistencyLevel, factor: &Factor, ring: &Ring) -> Required {
-    let all = factor.total(ring);
+    required_of(level, factor, factor.total(ring), &ring.local_node().datacenter)
+}
+
+/// The same by the count of all replicas and the coordinator's datacenter.
+pub(crate) fn required_of(level: ConsistencyLevel, factor: &Factor, all: u32, datacenter: &str) -> Required {
     match level {
         ConsistencyLevel::Any | ConsistencyLevel::One => Required::Total(1),
         ConsistencyLevel::Two => Required::Total(2),
@@ -99,7 +124,7 @@ pub fn required(level: ConsistencyLevel, factor: &Factor, ring: &Ring) -> Requir
         ConsistencyLevel::LocalOne => Required::Local(1),
         ConsistencyLevel::LocalQuorum | ConsistencyLevel::LocalSerial => match factor {
             Factor::PerDatacenter(counts) => {
-                let local = counts.get(&ring.local_node().datacenter).copied().unwrap_or(0);
+                let local = counts.get(datacenter).copied().unwrap_or(0);
                 Required::Local(quorum(local))
             }
             // A strategy that does not count per datacenter has a quorum over all.

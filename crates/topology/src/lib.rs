@@ -8,6 +8,7 @@
 pub mod consistency;
 pub mod murmur3;
 pub mod nodes;
+pub mod operations;
 pub mod replicas;
 pub mod ring;
 pub mod sharder;

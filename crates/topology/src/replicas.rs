@@ -49,6 +49,14 @@ impl ReplicaMap {
         building.finish()
     }
 
+    /// The same map where the node of each index has another one: `indices` by the indices of this map.
+    pub(crate) fn renumbered(mut self, indices: &[NodeIndex]) -> Self {
+        for node in &mut self.nodes {
+            *node = indices[usize::from(node.0)];
+        }
+        self
+    }
+
     /// The map of a strategy whose rules this program does not have: no token has a replica.
     pub fn of_none() -> Self {
         let mut building = Building::default();

@@ -73,6 +73,22 @@ impl ReplicationStrategy {
         }
     }
 
+    /// The replication option that [`Self::parse_stored`] makes this strategy of.
+    pub fn as_stored(&self) -> BTreeMap<String, String> {
+        let mut stored: BTreeMap<String, String> = match self {
+            ReplicationStrategy::Simple { replication_factor } => {
+                [("replication_factor".to_owned(), replication_factor.to_string())].into()
+            }
+            ReplicationStrategy::NetworkTopology { datacenters } => {
+                datacenters.iter().map(|(name, factor)| (name.clone(), factor.to_string())).collect()
+            }
+            ReplicationStrategy::Local | ReplicationStrategy::Everywhere => BTreeMap::new(),
+            ReplicationStrategy::Registered { options, .. } => options.clone(),
+        };
+        stored.insert("class".to_owned(), self.class().into_owned());
+        stored
+    }
+
     /// The full name of its class.
     pub fn class(&self) -> Cow<'_, str> {
         match self {

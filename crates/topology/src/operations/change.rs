@@ -1,0 +1,31 @@
+//! A change of the operations of a cluster.
+
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+use super::operation::{Operation, OperationId, Target};
+use super::phase::Phase;
+use crate::ring::HostId;
+
+/// One change of the operations. Each that does not fit the state it is applied to changes nothing ([`super::Operations::apply`]).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum OperationChange {
+    /// An operation begins as queued. Its number is the next one.
+    Queue(Rc<Operation>),
+    /// A queued operation is planned, with this target in place of the one that it was queued with.
+    Plan(OperationId, Target),
+    /// An operation that runs passes to the next phase: WriteBoth, Copy or ReadNew.
+    Advance(OperationId, Phase),
+    /// An operation in ReadNew is done. These nodes have lost ranges, and are unclean.
+    Finish(OperationId, BTreeSet<HostId>),
+    /// An operation is aborted. These nodes may have data of ranges that they do not gain, and are unclean.
+    Abort(OperationId, BTreeSet<HostId>),
+    /// The node has no leftovers any more.
+    Cleaned(HostId),
+    /// An operation as it is: a part of a snapshot.
+    Restore(Rc<Operation>),
+    /// The number that the next operation has: a part of a snapshot.
+    RestoreNext(OperationId),
+    /// The node has leftovers: a part of a snapshot.
+    Unclean(HostId),
+}

@@ -1,0 +1,111 @@
+//! The conditions on which the leader passes to the next phase.
+
+use super::copying::TooFewSources;
+use super::operation::Operation;
+use super::phase::Phase;
+use super::range_move::RangeMove;
+use crate::ring::{HostId, NodeIndex, Ring};
+use crate::token::TokenRange;
+
+/// The facts that the leader knows of an operation's nodes. A leader that has just been elected knows less, and asks again: no condition is met by what is
+/// not known.
+pub trait Confirmed {
+    /// True if the node is up, as the leader judges.
+    fn is_up(&self, node: NodeIndex) -> bool;
+    /// True if all shards of the node have applied the operation's present phase.
+    fn has_applied(&self, node: NodeIndex) -> bool;
+    /// The nodes from which the receiver has copied all units of the range, durably.
+    fn copied_from(&self, range: TokenRange, receiver: NodeIndex) -> &[NodeIndex];
+}
+
+/// What a phase waits for, for operators.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Waiting {
+    /// Too few replicas of a range are up: the operation could not end.
+    #[error("too few replicas of the tokens after {} up to {} are up", range.after, range.end)]
+    Up {
+        /// The range.
+        range: TokenRange,
+    },
+    /// Too few sources of a range are up.
+    #[error("node {receiver} finds {refused} for the tokens after {} up to {}", range.after, range.end)]
+    Sources {
+        /// The range.
+        range: TokenRange,
+        /// The node that is to copy it.
+        receiver: HostId,
+        /// The number of sources that are up.
+        refused: TooFewSources,
+    },
+    /// Too few replicas of a range have applied the phase.
+    #[error("too few replicas of the tokens after {} up to {} have applied the phase", range.after, range.end)]
+    Applied {
+        /// The range.
+        range: TokenRange,
+    },
+    /// A receiver has not confirmed its copy.
+    #[error("node {receiver} has not copied the tokens after {} up to {}", range.after, range.end)]
+    Copied {
+        /// The range.
+        range: TokenRange,
+        /// The node that copies it.
+        receiver: HostId,
+    },
+}
+
+/// The first condition that keeps a running operation from its next phase; `None` if the leader may commit that. `moves` are those of all replication settings.
+///
+/// # Panics
+/// If the operation does not run: that a queued one may be planned is a question of other operations ([`super::Operations::may_plan`]).
+pub fn waits_for(
+    operation: &Operation,
+    moves: &[RangeMove],
+    ring: &Ring,
+    confirmed: &impl Confirmed,
+) -> Option<Waiting> {
+    assert!(operation.phase.is_running(), "operation {} is {}", operation.id, operation.phase);
+    let of_move = |range_move: &RangeMove| match operation.phase {
+        Phase::Planned => waits_for_nodes(operation, range_move, ring, confirmed),
+        Phase::Copy => waits_for_copies(operation, range_move, ring, confirmed),
+        _ => {
+            let has_passed = range_move.is_one_in_every_quorum(ring, |node| confirmed.has_applied(node));
+            (!has_passed).then_some(Waiting::Applied { range: range_move.range })
+        }
+    };
+    moves.iter().find_map(of_move)
+}
+
+fn waits_for_nodes(
+    operation: &Operation,
+    range_move: &RangeMove,
+    ring: &Ring,
+    confirmed: &impl Confirmed,
+) -> Option<Waiting> {
+    let (range, is_up) = (range_move.range, |node| confirmed.is_up(node));
+    if !range_move.is_one_in_every_quorum(ring, is_up) {
+        return Some(Waiting::Up { range });
+    }
+    if operation.is_without_copy {
+        return None;
+    }
+    range_move.receivers(ring).find_map(|receiver| {
+        let refused = range_move.sources(ring, receiver, is_up).err()?;
+        Some(Waiting::Sources { range, receiver: ring.node(receiver).host_id, refused })
+    })
+}
+
+fn waits_for_copies(
+    operation: &Operation,
+    range_move: &RangeMove,
+    ring: &Ring,
+    confirmed: &impl Confirmed,
+) -> Option<Waiting> {
+    if operation.is_without_copy {
+        return None;
+    }
+    let range = range_move.range;
+    let is_whole =
+        |receiver: &NodeIndex| range_move.is_copied(ring, *receiver, confirmed.copied_from(range, *receiver));
+    let receiver = range_move.receivers(ring).find(|receiver| !is_whole(receiver))?;
+    Some(Waiting::Copied { range, receiver: ring.node(receiver).host_id })
+}

@@ -1,0 +1,121 @@
+//! Sources and confirmed copies of single moves. Their consequences are searched in `tests/operations`.
+
+use proptest::collection::{btree_set, vec};
+use proptest::prelude::*;
+
+use super::super::placements::Placement;
+use super::*;
+use crate::ring::{Epoch, HostId, Node};
+use crate::token::{Token, TokenRange};
+
+/// Ten nodes, of which the even ones are in one datacenter.
+fn ring() -> Ring {
+    let node = |number: u8| Node {
+        host_id: HostId([number; 16]),
+        address: ([127, 0, 0, number + 1], 9042).into(),
+        internode: ([127, 0, 0, number + 1], 7000).into(),
+        datacenter: format!("dc{}", number % 2),
+        rack: "rack".into(),
+        tokens: vec![Token(i64::from(number))],
+    };
+    Ring::new(Epoch::FIRST, (0..10).map(node).collect(), NodeIndex(0))
+}
+
+fn nodes(set: &[u16]) -> Vec<NodeIndex> {
+    set.iter().copied().map(NodeIndex).collect()
+}
+
+fn range_move(old: &[u16], new: &[u16]) -> RangeMove {
+    let (old, new) = (nodes(old), nodes(new));
+    RangeMove::new(TokenRange::ALL, Placement { old: &old, new: &new })
+}
+
+#[test]
+fn a_counterpart_is_of_the_same_datacenter() {
+    let ring = ring();
+    let of = range_move(&[0, 1, 2, 3], &[5, 4, 6, 7]);
+    let counterparts: Vec<_> = [4, 6, 5, 7].map(|node| of.counterpart(&ring, NodeIndex(node)).map(|of| of.0)).to_vec();
+    assert_eq!(counterparts, [Some(0), Some(2), Some(1), Some(3)]);
+    let of = range_move(&[0, 1], &[2, 4]);
+    assert_eq!(of.counterpart(&ring, NodeIndex(2)), Some(NodeIndex(0)));
+    assert_eq!(of.counterpart(&ring, NodeIndex(4)), None, "the other one that loses the range is elsewhere");
+    assert_eq!(of.counterpart(&ring, NodeIndex(8)), None, "it gains nothing");
+}
+
+#[test]
+fn staying_replicas_copy_where_a_quorum_may_miss_all_of_an_old_one() {
+    let ring = ring();
+    let copies =
+        |old: &[u16], new: &[u16]| range_move(old, new).receivers(&ring).map(|node| node.0).collect::<Vec<_>>();
+    assert_eq!(copies(&[0, 2, 4], &[0, 2]), []);
+    assert_eq!(copies(&[0, 2, 4], &[0]), [0]);
+    assert_eq!(copies(&[0, 2, 4, 6, 8], &[0, 2, 4]), [0, 2, 4]);
+    assert_eq!(copies(&[0, 2, 4, 6, 8], &[0, 2, 4, 6]), []);
+    // In the first datacenter alone: its replicas copy, and those of the other one do not.
+    assert_eq!(copies(&[0, 2, 4, 1, 3, 5], &[0, 1, 3, 5]), [0]);
+    // In none alone, and in the whole.
+    assert_eq!(copies(&[0, 2, 1, 3], &[0]), [0]);
+}
+
+#[test]
+fn too_few_sources_are_refused_in_words() {
+    let ring = ring();
+    let of = range_move(&[0, 2, 4], &[6, 2, 4]);
+    let refused = of.sources(&ring, NodeIndex(6), |node| node.0 == 2).unwrap_err();
+    assert_eq!(refused, TooFewSources { needed: 2, found: 1, datacenter: Some("dc0".into()) });
+    assert_eq!(of.sources(&ring, NodeIndex(6), |node| node.0 != 0), Ok(nodes(&[2, 4])));
+    assert_eq!(of.sources(&ring, NodeIndex(6), |_| true), Ok(nodes(&[0])), "the counterpart alone");
+    let forced = of.without(&[NodeIndex(0), NodeIndex(2)].into());
+    assert_eq!(forced.sources(&ring, NodeIndex(6), |_| true), Ok(nodes(&[4])));
+    assert!(
+        forced.is_copied(&ring, NodeIndex(6), &nodes(&[4])) && !forced.is_copied(&ring, NodeIndex(6), &nodes(&[0, 2]))
+    );
+}
+
+#[test]
+fn a_barrier_counts_the_datacenters_whose_part_changes() {
+    let ring = ring();
+    let of = range_move(&[0, 2, 4, 1, 3, 5], &[0, 2, 6, 1, 3, 5]);
+    let passes = |applied: &[u16]| of.is_one_in_every_quorum(&ring, |node| applied.contains(&node.0));
+    assert!(passes(&[0, 2, 1]), "of the other datacenter one is enough for the whole");
+    assert!(!passes(&[0, 1, 3, 5]), "two of three of the datacenter that changes");
+    assert!(!passes(&[2, 4, 1]), "of the old set two, of the new one not");
+}
+
+fn any_move() -> impl Strategy<Value = RangeMove> {
+    let set = || btree_set(0..10u16, 0..7).prop_map(|set| set.into_iter().collect::<Vec<_>>());
+    (set(), set(), btree_set(0..10u16, 0..3))
+        .prop_map(|(old, new, lost)| range_move(&old, &new).without(&lost.into_iter().map(NodeIndex).collect()))
+}
+
+proptest! {
+    /// The sources that a receiver is given are enough, each is of the old set and can serve, and no nodes that can serve are enough where none are given.
+    #[test]
+    fn sources_are_enough_or_there_are_none(of in any_move(), serving in vec(any::<bool>(), 10)) {
+        let ring = ring();
+        let can_serve = |node: NodeIndex| serving[usize::from(node.0)];
+        for receiver in of.receivers(&ring) {
+            let all: Vec<NodeIndex> = of.old_replicas().iter().copied().filter(|&node| can_serve(node)).collect();
+            match of.sources(&ring, receiver, can_serve) {
+                Ok(from) => {
+                    prop_assert!(of.is_copied(&ring, receiver, &from), "{from:?}");
+                    prop_assert!(from.iter().all(|node| all.contains(node) && *node != receiver));
+                }
+                Err(refused) => prop_assert!(!of.is_copied(&ring, receiver, &all), "{refused}"),
+            }
+        }
+    }
+
+    /// More copies never make a copy less whole.
+    #[test]
+    fn a_copy_stays_whole(of in any_move(), from in btree_set(0..10u16, 0..10), more in 0..10u16) {
+        let ring = ring();
+        let mut from: Vec<NodeIndex> = from.into_iter().map(NodeIndex).collect();
+        for receiver in of.receivers(&ring) {
+            let before = of.is_copied(&ring, receiver, &from);
+            from.push(NodeIndex(more));
+            prop_assert!(!before || of.is_copied(&ring, receiver, &from));
+            from.pop();
+        }
+    }
+}

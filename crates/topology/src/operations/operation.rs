@@ -1,0 +1,143 @@
+//! An operation: who moves what, and how far it is.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::phase::Phase;
+use crate::ring::HostId;
+use crate::strategy::ReplicationStrategy;
+use crate::token::Token;
+
+/// The number of an operation: the first is 1, each has the next, and none is given twice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct OperationId(pub u64);
+
+impl std::fmt::Display for OperationId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// The kind of an operation, as operators know it. All kinds pass the same phases.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    /// Nodes join.
+    Bootstrap,
+    /// A node leaves that is up.
+    Decommission,
+    /// A node is removed that is down.
+    Remove,
+    /// A node is removed that is down, whatever is lost with it.
+    Assassinate,
+    /// A node takes the place of one that is down.
+    Replace,
+    /// A node exchanges one token for another.
+    Move,
+    /// A node has another number of tokens.
+    TokenCount,
+    /// A keyspace has another replication strategy.
+    Replication,
+    /// A node copies its ranges again.
+    Rebuild,
+}
+
+impl Kind {
+    const BYTES: [(Kind, u8); 9] = [
+        (Kind::Bootstrap, 1),
+        (Kind::Decommission, 2),
+        (Kind::Remove, 3),
+        (Kind::Assassinate, 4),
+        (Kind::Replace, 5),
+        (Kind::Move, 6),
+        (Kind::TokenCount, 7),
+        (Kind::Replication, 8),
+        (Kind::Rebuild, 9),
+    ];
+
+    /// The byte of the kind in a change.
+    pub fn byte(self) -> u8 {
+        let (_, byte) = Kind::BYTES.into_iter().find(|(kind, _)| *kind == self).expect("each kind has a byte");
+        byte
+    }
+
+    /// The kind of that byte.
+    pub fn of_byte(byte: u8) -> Option<Kind> {
+        Kind::BYTES.into_iter().find(|(_, own)| *own == byte).map(|(kind, _)| kind)
+    }
+
+    /// True if an operation of this kind may have such a target.
+    fn is_of(self, target: &Target) -> bool {
+        match target {
+            Target::Tokens(_) => !matches!(self, Kind::Replication | Kind::Rebuild),
+            Target::Replication { .. } => self == Kind::Replication,
+            Target::Copy { .. } => self == Kind::Rebuild,
+        }
+    }
+}
+
+/// The change that an operation makes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Target {
+    /// The tokens of these nodes afterwards, ascending. Without any the node leaves; a node that has none before joins.
+    Tokens(BTreeMap<HostId, Vec<Token>>),
+    /// The replication of a keyspace. Its name means nothing here.
+    Replication {
+        /// The keyspace's name.
+        keyspace: String,
+        /// Its replication before.
+        before: ReplicationStrategy,
+        /// Its replication afterwards.
+        after: ReplicationStrategy,
+    },
+    /// A node copies its ranges of all keyspaces again.
+    Copy {
+        /// The node.
+        node: HostId,
+        /// The datacenter to copy from; none if any will do.
+        datacenter: Option<String>,
+    },
+}
+
+/// An operation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Operation {
+    /// Its number.
+    pub id: OperationId,
+    /// Its kind.
+    pub kind: Kind,
+    /// Its phase.
+    pub phase: Phase,
+    /// The change that it makes. While it is queued, tokens may still be others.
+    pub target: Target,
+    /// Nodes whose data is given up: removed ones of which too few other replicas are left, by an operator's word.
+    pub lost: BTreeSet<HostId>,
+    /// Receivers confirm without copying: `auto_bootstrap: false`.
+    pub is_without_copy: bool,
+    /// An operator has asked for it whatever is lost.
+    pub is_forced: bool,
+}
+
+impl Operation {
+    /// True if the two must not run beside each other: the sets of one would change under the other.
+    pub fn touches(&self, other: &Operation) -> bool {
+        match (&self.target, &other.target) {
+            (Target::Replication { keyspace: one, .. }, Target::Replication { keyspace: two, .. }) => one == two,
+            (Target::Copy { node: one, .. }, Target::Copy { node: two, .. }) => one == two,
+            _ => true,
+        }
+    }
+
+    /// True if the parts fit each other: the kind and the target, lost data and force, tokens that no two nodes get.
+    pub fn is_whole(&self) -> bool {
+        let is_target_whole = match &self.target {
+            Target::Tokens(nodes) => {
+                let all: BTreeSet<Token> = nodes.values().flatten().copied().collect();
+                let ascend = |tokens: &Vec<Token>| tokens.windows(2).all(|pair| pair[0] < pair[1]);
+                let count = nodes.values().map(Vec::len).sum::<usize>();
+                !nodes.is_empty() && nodes.values().all(ascend) && all.len() == count && !all.contains(&Token::MIN)
+            }
+            Target::Replication { before, after, .. } => before != after,
+            Target::Copy { .. } => true,
+        };
+        is_target_whole && self.kind.is_of(&self.target) && (self.lost.is_empty() || self.is_forced)
+    }
+}

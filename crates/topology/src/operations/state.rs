@@ -1,0 +1,179 @@
+//! The operations of a cluster as a state of its log.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+use super::change::OperationChange;
+use super::codec;
+use super::operation::{Operation, OperationId, Target};
+use super::phase::Phase;
+use crate::ring::HostId;
+
+/// The operations that are queued or run, and the nodes with leftovers. The default has none.
+///
+/// Immutable: changes make another one. Whatever the changes: an operation passes only from phase to phase as [`Phase::may_become`] says, no two that run touch
+/// each other, and no number is given twice. Each is asserted after each change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Operations {
+    all: BTreeMap<OperationId, Rc<Operation>>,
+    next: OperationId,
+    unclean: BTreeSet<HostId>,
+}
+
+impl Default for Operations {
+    fn default() -> Self {
+        Operations { all: BTreeMap::new(), next: OperationId(1), unclean: BTreeSet::new() }
+    }
+}
+
+impl Operations {
+    /// The operations, in the order in which they were asked for.
+    pub fn all(&self) -> impl ExactSizeIterator<Item = &Operation> {
+        self.all.values().map(Rc::as_ref)
+    }
+
+    /// The operations that lock ranges.
+    pub fn running(&self) -> impl Iterator<Item = &Operation> {
+        self.all().filter(|operation| operation.phase.is_running())
+    }
+
+    /// An operation by its number, while it is neither done nor aborted.
+    pub fn operation(&self, id: OperationId) -> Option<&Operation> {
+        self.all.get(&id).map(Rc::as_ref)
+    }
+
+    /// The number that the next operation has.
+    pub fn next(&self) -> OperationId {
+        self.next
+    }
+
+    /// The nodes that have leftovers, ascending: they gain no range.
+    pub fn unclean(&self) -> impl ExactSizeIterator<Item = HostId> {
+        self.unclean.iter().copied()
+    }
+
+    /// True if the node has leftovers.
+    pub fn is_unclean(&self, node: HostId) -> bool {
+        self.unclean.contains(&node)
+    }
+
+    /// True if a queued operation may be planned: it touches none that runs, and none that was asked for before it and waits.
+    pub fn may_plan(&self, id: OperationId) -> bool {
+        let Some(operation) = self.operation(id).filter(|operation| operation.phase == Phase::Queued) else {
+            return false;
+        };
+        let is_before = |other: &&Operation| other.phase.is_running() || other.id < id;
+        !self.all().filter(is_before).any(|other| operation.touches(other))
+    }
+
+    /// The operations after `changes`, in order. A change that does not fit changes nothing: its planner saw this state, so it would have refused it.
+    ///
+    /// # Panics
+    /// If an invariant is broken: no changes break one.
+    #[must_use]
+    pub fn apply(&self, changes: impl IntoIterator<Item = OperationChange>) -> Operations {
+        let mut next = self.clone();
+        for change in changes {
+            let before = next.clone();
+            next.pass(change);
+            next.check(&before);
+        }
+        next
+    }
+
+    fn pass(&mut self, change: OperationChange) {
+        match change {
+            OperationChange::Queue(operation) => {
+                if operation.id == self.next && operation.phase == Phase::Queued && operation.is_whole() {
+                    self.next = OperationId(self.next.0 + 1);
+                    self.all.insert(operation.id, operation);
+                }
+            }
+            OperationChange::Plan(id, target) => self.plan(id, target),
+            OperationChange::Advance(id, phase) => {
+                let is_step = |from: Phase| from.is_running() && phase.is_running() && from.may_become(phase);
+                if let Some(operation) = self.all.get_mut(&id).filter(|operation| is_step(operation.phase)) {
+                    Rc::make_mut(operation).phase = phase;
+                }
+            }
+            OperationChange::Finish(id, unclean) => self.end(id, Phase::Done, unclean),
+            OperationChange::Abort(id, unclean) => self.end(id, Phase::Aborted, unclean),
+            OperationChange::Cleaned(node) => {
+                self.unclean.remove(&node);
+            }
+            OperationChange::Restore(operation) => {
+                let is_new = operation.id < self.next && !self.all.contains_key(&operation.id);
+                let is_free = !operation.phase.is_running() || !self.running().any(|other| operation.touches(other));
+                let is_kept = operation.phase == Phase::Queued || operation.phase.is_running();
+                if is_new && is_free && is_kept && operation.is_whole() {
+                    self.all.insert(operation.id, operation);
+                }
+            }
+            OperationChange::RestoreNext(next) => self.next = self.next.max(next),
+            OperationChange::Unclean(node) => {
+                self.unclean.insert(node);
+            }
+        }
+    }
+
+    fn plan(&mut self, id: OperationId, target: Target) {
+        if !self.may_plan(id) {
+            return;
+        }
+        let Some(queued) = self.all.get(&id) else { return };
+        let planned = Operation { phase: Phase::Planned, target, ..Operation::clone(queued) };
+        // What else is queued or runs was judged by the target that it was queued with.
+        let is_same = match (&planned.target, &queued.target) {
+            (Target::Tokens(_), Target::Tokens(_)) => true,
+            (now, then) => now == then,
+        };
+        if is_same && planned.is_whole() {
+            self.all.insert(id, Rc::new(planned));
+        }
+    }
+
+    fn end(&mut self, id: OperationId, phase: Phase, unclean: BTreeSet<HostId>) {
+        if self.operation(id).is_some_and(|operation| operation.phase.may_become(phase)) {
+            self.all.remove(&id);
+            self.unclean.extend(unclean);
+        }
+    }
+
+    /// Asserts the invariants of one change.
+    fn check(&self, before: &Operations) {
+        assert!(self.next >= before.next, "numbers of operations rise");
+        for (id, operation) in &self.all {
+            assert!(operation.id == *id && *id < self.next, "operation {id} has a number that was given");
+            assert!(operation.is_whole(), "operation {id} is whole");
+            let was = before.operation(*id).map(|known| known.phase);
+            let is_step = was.is_none_or(|was| was == operation.phase || was.may_become(operation.phase));
+            assert!(is_step, "operation {id} passed from {was:?} to {:?}", operation.phase);
+        }
+        for gone in before.all().filter(|known| !self.all.contains_key(&known.id)) {
+            let may_end = gone.phase.may_become(Phase::Done) || gone.phase.may_become(Phase::Aborted);
+            assert!(may_end, "operation {} ended in phase {}", gone.id, gone.phase);
+        }
+        let running: Vec<&Operation> = self.running().collect();
+        for (index, one) in running.iter().enumerate() {
+            let other = running[index + 1..].iter().find(|other| one.touches(other));
+            assert!(other.is_none(), "operations {} and {:?} touch each other", one.id, other.map(|other| other.id));
+        }
+    }
+
+    /// The changes that make this state of an empty one: the fewest, in one order.
+    pub fn as_changes(&self) -> Vec<OperationChange> {
+        let next = (self.next > OperationId(1)).then_some(OperationChange::RestoreNext(self.next));
+        let operations = self.all.values().cloned().map(OperationChange::Restore);
+        let unclean = self.unclean.iter().copied().map(OperationChange::Unclean);
+        next.into_iter().chain(operations).chain(unclean).collect()
+    }
+
+    /// The bytes of these changes; `None` if there are none.
+    pub fn snapshot(&self) -> Option<Vec<u8>> {
+        let changes = self.as_changes();
+        (!changes.is_empty()).then(|| codec::encode(&changes))
+    }
+}
+
+#[cfg(test)]
+mod tests;

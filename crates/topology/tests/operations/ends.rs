@@ -1,0 +1,135 @@
+//! Operations end: with one in every quorum of each set up, and all receivers.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+
+use topology::operations::{Confirmed, Kind, Operation, OperationId, Phase, RangeMove, Target, Waiting, waits_for};
+use topology::{NodeIndex, ReplicationStrategy, TokenRange};
+
+use crate::sets::{Mask, Sets, of_one_datacenter, of_two_datacenters};
+
+/// The nodes that are up, each of which has done all that it can do in the present phase.
+struct Alive {
+    nodes: Mask,
+    copied: RefCell<BTreeMap<NodeIndex, &'static [NodeIndex]>>,
+}
+
+impl Confirmed for Alive {
+    fn is_up(&self, node: NodeIndex) -> bool {
+        self.nodes >> node.0 & 1 == 1
+    }
+
+    fn has_applied(&self, node: NodeIndex) -> bool {
+        self.is_up(node)
+    }
+
+    fn copied_from(&self, _: TokenRange, receiver: NodeIndex) -> &[NodeIndex] {
+        self.copied.borrow().get(&receiver).copied().unwrap_or_default()
+    }
+}
+
+fn planned() -> Operation {
+    let target = Target::Replication {
+        keyspace: "k".into(),
+        before: ReplicationStrategy::Local,
+        after: ReplicationStrategy::Everywhere,
+    };
+    let (id, kind, phase) = (OperationId(1), Kind::Replication, Phase::Planned);
+    Operation { id, kind, phase, target, lost: BTreeSet::new(), is_without_copy: false, is_forced: false }
+}
+
+/// Goes on from phase to phase while only these nodes do anything. The phase that it comes to, and what that waits for.
+fn run(sets: &Sets, range_move: &RangeMove, nodes: Mask) -> (Phase, Option<Waiting>) {
+    let (ring, mut operation) = (sets.ring(0), planned());
+    let alive = Alive { nodes, copied: RefCell::default() };
+    let moves = [range_move.clone()];
+    while operation.phase.is_running() {
+        if operation.phase == Phase::Copy {
+            for receiver in range_move.receivers(&ring).filter(|&node| alive.is_up(node)) {
+                if let Ok(from) = range_move.sources(&ring, receiver, |node| alive.is_up(node)) {
+                    alive.copied.borrow_mut().insert(receiver, from.leak());
+                }
+            }
+        }
+        if let Some(waiting) = waits_for(&operation, &moves, &ring, &alive) {
+            return (operation.phase, Some(waiting));
+        }
+        operation.phase = operation.phase.next().expect("it runs");
+    }
+    (operation.phase, None)
+}
+
+fn ends(sets: &Sets, range_move: &RangeMove, nodes: Mask) -> bool {
+    run(sets, range_move, nodes).0 == Phase::Done
+}
+
+#[test]
+fn an_operation_ends_with_one_in_every_quorum_of_each_set() {
+    let mut tried = 0;
+    for sets in [of_one_datacenter(5, 5), of_two_datacenters(5)].concat() {
+        let (ring, range_move) = (sets.ring(0), sets.range_move());
+        let receivers = range_move.receivers(&ring).fold(0, |mask, node| mask | 1 << node.0);
+        let parts = (0..sets.parts.len()).map(|number| sets.of_datacenter(number));
+        let parts: Vec<Mask> = parts.chain([Mask::MAX]).collect();
+        for alive in 0..(1u16 << sets.nodes) as Mask {
+            let has_half = |set: Mask| (set & alive).count_ones() >= set.count_ones().div_ceil(2);
+            let is_enough = parts.iter().all(|part| has_half(sets.old & part) && has_half(sets.new & part));
+            if is_enough && receivers & !alive == 0 {
+                tried += 1;
+                assert!(ends(&sets, &range_move, alive), "{} with the nodes {alive:b}", sets.name());
+            }
+        }
+    }
+    println!("{tried} sets of nodes that are up");
+    assert!(tried > 0);
+}
+
+#[test]
+fn an_operation_does_not_end_without_a_receiver_or_with_too_few_of_a_set() {
+    for sets in of_one_datacenter(5, 5) {
+        let (ring, range_move) = (sets.ring(0), sets.range_move());
+        let receivers: BTreeSet<NodeIndex> = range_move.receivers(&ring).collect();
+        for alive in 0..(1u16 << sets.nodes) as Mask {
+            let is_without_receiver = receivers.iter().any(|node| alive >> node.0 & 1 == 0);
+            let has_fewer = |set: Mask| (set & alive).count_ones() < set.count_ones().div_ceil(2);
+            if is_without_receiver || has_fewer(sets.old) || has_fewer(sets.new) {
+                assert!(!ends(&sets, &range_move, alive), "{} with the nodes {alive:b}", sets.name());
+            }
+        }
+    }
+}
+
+#[test]
+fn what_an_operation_waits_for_is_named() {
+    let sets = Sets::new(&[crate::sets::Part { old: 3, new: 3, stay: 2 }], false);
+    let range_move = sets.range_move();
+    let waits = |nodes: Mask| {
+        let (phase, waiting) = run(&sets, &range_move, nodes);
+        (phase, waiting.map(|waiting| waiting.to_string()))
+    };
+    assert_eq!(waits(0b1111), (Phase::Done, None));
+    let few = "too few replicas of the tokens after 4 up to 4 are up".to_owned();
+    assert_eq!(waits(0b0001), (Phase::Planned, Some(few)));
+    // The receiver is down, and the others pass their barriers without it.
+    let copy = "node 03030303-0303-0303-0303-030303030303 has not copied the tokens after 4 up to 4".to_owned();
+    assert_eq!(waits(0b0111), (Phase::Copy, Some(copy)));
+}
+
+/// With some replicas given up by force, the others are enough.
+#[test]
+fn an_operation_by_force_ends_with_what_is_left() {
+    for sets in of_one_datacenter(5, 5) {
+        let ring = sets.ring(0);
+        let losing: Vec<NodeIndex> = sets.range_move().losing().collect();
+        for count in 1..=losing.len() {
+            let lost: BTreeSet<NodeIndex> = losing[..count].iter().copied().collect();
+            let alive = lost.iter().fold(Mask::MAX, |alive, node| alive & !(1 << node.0));
+            let range_move = sets.range_move().without(&lost);
+            assert!(ends(&sets, &range_move, alive), "{} without {lost:?}", sets.name());
+            for receiver in range_move.receivers(&ring) {
+                let sources = range_move.sources(&ring, receiver, |_| true).expect("what is left is enough");
+                assert!(sources.iter().all(|node| !lost.contains(node)), "what is given up is not copied from");
+            }
+        }
+    }
+}
