@@ -1,4 +1,4 @@
-//! Who copies a moving range from whom, and when a copy is whole.
+//! The sources of a moving range for each receiver, and when a copy is whole.
 //!
 //! Goal: each write that a quorum of the old set has acknowledged is at every quorum of the new one. Two ways lead there. A pending replica that copies from its
 //! counterpart alone, the losing replica whose place it takes, makes the new set what the old one was, under another name. One that merges one in every

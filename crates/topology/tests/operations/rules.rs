@@ -1,4 +1,4 @@
-//! What the product's functions say of one range, as tables by sets of nodes, so that a search asks each once; and the same with one rule broken.
+//! The answers of the product's functions about one range, as tables by sets of nodes, so that a search asks each once; and the same with one rule broken.
 
 use std::collections::BTreeSet;
 

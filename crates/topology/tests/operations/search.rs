@@ -319,7 +319,7 @@ fn names(mask: Mask) -> String {
 /// By plan: the nodes that may answer a read at it without the write.
 type Answers = [Mask; PLANS.len()];
 
-/// What happens in one step.
+/// The events of one step.
 #[derive(Debug, Clone, Copy)]
 enum Step {
     Commit(Log),
