@@ -31,7 +31,7 @@ pub enum ConsistencyLevel {
 }
 
 impl ConsistencyLevel {
-    /// Whether only replicas in the coordinator's datacenter count.
+    /// True if only replicas in the coordinator's datacenter count.
     pub fn is_datacenter_local(self) -> bool {
         matches!(self, Self::LocalQuorum | Self::LocalSerial | Self::LocalOne)
     }

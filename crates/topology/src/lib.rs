@@ -1,10 +1,11 @@
-//! Tokens, the ring, replication strategies, which shard owns a token, the registry of a cluster's nodes, and which of them vote.
+//! Tokens, the ring, replication strategies, which shard owns a token, the registry of a cluster's nodes, which of them vote, and operations that move ranges.
 //!
 //! Pure functions and values: nothing here reads a clock, a file or a socket. See `docs/internals/topology.md`.
 
 // The bans of clippy.toml bind the product's code; tests beside it reach files and clocks as they like.
 #![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
 
+pub mod allocate;
 pub mod consistency;
 pub mod murmur3;
 pub mod nodes;

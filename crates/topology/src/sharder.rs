@@ -50,7 +50,7 @@ mod tests {
         assert_eq!(sharder.shard_of(Token(i64::MAX)), 3);
     }
 
-    /// What the rule of ScyllaDB's documentation gives, worked out by hand with whole numbers.
+    /// Shards by the rule of ScyllaDB's documentation, worked out by hand with whole numbers.
     #[test]
     fn ignored_bits_repeat_the_cut() {
         let sharder = Sharder::new(3);

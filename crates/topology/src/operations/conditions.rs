@@ -18,7 +18,7 @@ pub trait Confirmed {
     fn copied_from(&self, range: TokenRange, receiver: NodeIndex) -> &[NodeIndex];
 }
 
-/// The condition that a phase waits for, for operators.
+/// The reason for which a phase does not pass, for operators.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Waiting {
     /// Too few replicas of a range are up: the operation could not end.

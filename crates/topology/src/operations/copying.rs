@@ -1,4 +1,4 @@
-//! The sources of a moving range for each receiver, and when a copy is whole.
+//! The sources that a receiver copies a moving range from, and when a copy is whole.
 //!
 //! Goal: each write that a quorum of the old set has acknowledged is at every quorum of the new one. Two ways lead there. A pending replica that copies from its
 //! counterpart alone, the losing replica whose place it takes, makes the new set what the old one was, under another name. One that merges one in every
@@ -103,9 +103,14 @@ impl RangeMove {
     /// How many sources are needed of the near datacenter, and of all. Where a datacenter is named, of others none.
     fn groups<'a>(&'a self, ring: &'a Ring, receiver: NodeIndex) -> [(Option<&'a str>, usize); 2] {
         let near = self.near(ring, receiver);
+        let needed = |part: &[NodeIndex]| {
+            // Data that is renewed is copied from others, if there are any.
+            let givers = part.iter().filter(|&&node| node != receiver || self.counts_itself(receiver)).count();
+            self.in_every_quorum(part).min(givers)
+        };
         let part: Vec<NodeIndex> = of_datacenter(&self.old, ring, near).collect();
-        let whole = if self.from.is_some() { 0 } else { self.in_every_quorum(&self.old) };
-        [(Some(near), self.in_every_quorum(&part)), (None, whole)]
+        let whole = if self.from.is_some() { 0 } else { needed(&self.old) };
+        [(Some(near), needed(&part)), (None, whole)]
     }
 
     /// True if a replica's data counts as a source's, other than the receiver's own.

@@ -38,7 +38,7 @@ fn planned() -> Operation {
     Operation { id, kind, phase, target, lost: BTreeSet::new(), is_without_copy: false, is_forced: false }
 }
 
-/// Goes on from phase to phase while only these nodes do anything. The phase that it reaches, and what that waits for.
+/// Goes on from phase to phase while only these nodes do anything. Returns the last phase, and what it waits for.
 fn run(sets: &Sets, range_move: &RangeMove, nodes: Mask) -> (Phase, Option<Waiting>) {
     let (ring, mut operation) = (sets.ring(0), planned());
     let alive = Alive { nodes, copied: RefCell::default() };

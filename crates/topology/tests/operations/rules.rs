@@ -1,4 +1,4 @@
-//! The answers of the product's functions about one range, as tables by sets of nodes, so that a search asks each once; and the same with one rule broken.
+//! The answers of the product's functions for one range, as tables by sets of nodes, so that a search asks each once; and the same with one rule broken.
 
 use std::collections::BTreeSet;
 
@@ -39,10 +39,12 @@ pub enum Broken {
     StalePlanServed,
     /// An operation is aborted in ReadNew.
     AbortedAfterFlip,
+    /// An operation is done before ReadNew is applied.
+    ReadNewNotAwaited,
 }
 
 /// All of them.
-pub const ALL_BROKEN: [Broken; 14] = [
+pub const ALL_BROKEN: [Broken; 15] = [
     Broken::NewSetNotCounted,
     Broken::PendingNotWritten,
     Broken::LosingNotWrittenAfterFlip,
@@ -57,6 +59,7 @@ pub const ALL_BROKEN: [Broken; 14] = [
     Broken::UnionInPlaceOfBoth,
     Broken::StalePlanServed,
     Broken::AbortedAfterFlip,
+    Broken::ReadNewNotAwaited,
 ];
 
 /// The placements of an operation, in the order in which replicas apply them: Copy has that of WriteBoth. The last one follows WriteBoth, too.
@@ -67,10 +70,9 @@ pub const READ_NEW: usize = 2;
 pub const DONE: usize = 3;
 pub const ABORTED: usize = 4;
 
-/// True if a replica that has applied the plan `later` has applied `plan`, too, or may.
+/// True if a replica that has applied the plan `later` has applied `plan` before, or it is the same.
 pub fn is_not_after(plan: usize, later: usize) -> bool {
-    plan == later
-        || (plan < ABORTED && (plan < later || later < ABORTED && plan <= later) && (later < ABORTED || plan <= BOTH))
+    plan == later || plan < if later == ABORTED { READ_NEW } else { later }
 }
 
 const LEVELS: [ConsistencyLevel; 10] =

@@ -166,7 +166,7 @@ fn two_replacements() {
     assert_eq!(tried, 256, "quorums and larger sets of nine");
 }
 
-/// Sources are asked by the datacenter: a majority of dc1 alone has acknowledged, and its replica is replaced.
+/// Sources are counted by the datacenter, too: a majority of dc1 alone has acknowledged, and its replica is replaced.
 #[test]
 fn a_local_quorum_survives_a_replacement() {
     let ring = replacement::ring();

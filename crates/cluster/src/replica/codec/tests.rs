@@ -164,7 +164,7 @@ fn ballots_after_which_there_can_be_no_others_are_refused() {
 fn the_messages_of_an_attempt_with_lengths_that_cannot_be_take_no_memory() {
     let mut body = Vec::new();
     encode_request(&PeerRequest::Prepare(prepare()), &mut body);
-    for flags in 4..=u8::MAX {
+    for flags in (5..=u8::MAX).filter(|flags| *flags != 6) {
         body[0] = flags;
         assert!(decode_request(kind::PREPARE, &body).is_err(), "flags {flags}");
     }

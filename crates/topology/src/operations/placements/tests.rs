@@ -161,6 +161,21 @@ fn a_rebuild_copies_what_the_node_has_from_the_datacenter_that_is_named() {
 }
 
 #[test]
+fn a_rebuild_of_the_only_replica_copies_nothing() {
+    let ring = ring(&[&[0], &[50]]);
+    let rules = SimpleStrategy { replication_factor: 1 };
+    let renewals = Placements::new(&RingChange::none(&ring), &rules, &rules).renewals(NodeIndex(0), None);
+    let [only] = &renewals[..] else { panic!("one range: {renewals:?}") };
+    assert_eq!(only.sources(&ring, NodeIndex(0), |_| true), Ok(Vec::new()));
+    assert!(only.is_copied(&ring, NodeIndex(0), &[]));
+    // Of two replicas it copies the other one.
+    let renewals = Placements::new(&RingChange::none(&ring), &RF2, &RF2).renewals(NodeIndex(0), None);
+    assert_eq!(renewals.len(), 2);
+    assert_eq!(renewals[0].sources(&ring, NodeIndex(0), |_| true), Ok(vec![NodeIndex(1)]));
+    assert!(!renewals[0].is_copied(&ring, NodeIndex(0), &[]));
+}
+
+#[test]
 #[should_panic(expected = "a token has one owner")]
 fn a_token_that_is_given_twice_is_a_mistake() {
     of(&ring(&[&[0], &[50], &[]]), &after(&[(2, &[50])]), &RF2);
