@@ -32,7 +32,7 @@ impl Counted {
         self.hashes.contains(&hash(row, column, id))
     }
 
-    /// The memtable is another one.
+    /// The memtable is another one, or files came from elsewhere.
     pub fn clear(&mut self) {
         self.hashes = BTreeSet::new();
     }

@@ -7,7 +7,7 @@ use topology::Epoch;
 
 use super::Fence;
 use crate::counts::count;
-use crate::paxos::table_of;
+use crate::paxos::{Ballot, table_of};
 
 /// A request does not pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -90,6 +90,15 @@ impl Gate<'_> {
         stdx::sometimes!("an attempt is older than the low bound");
         count(&self.fence.refused);
         Err(NotPassed { shard: self.shard, epoch, is_stale: true })
+    }
+
+    /// The same for an acceptance: its ballot is later than the low bound.
+    pub(crate) fn check_ballot(&self, table: TableId, ballot: Ballot) -> Result<(), NotPassed> {
+        self.check_attempt(table)?;
+        match ballot.micros() <= self.fence.low_bound().refused {
+            true => Err(NotPassed { shard: self.shard, epoch: self.fence.moment(), is_stale: true }),
+            false => Ok(()),
+        }
     }
 
     #[inline]

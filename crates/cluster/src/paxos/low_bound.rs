@@ -65,10 +65,19 @@ impl LowBound {
 
     /// The change that has ballots up to `below` refused; `None` if they are, if it is less than `apart` microseconds later than the last one, or if that one may be
     /// closed yet, however long it takes.
-    pub fn plan_refuse(&self, below: i64, placement: u64, apart: i64) -> Option<LowBoundChange> {
+    pub fn plan_refuse(
+        &self,
+        (below, apart): (i64, i64),
+        placement: u64,
+        is_majority: impl Fn(&BTreeSet<HostId>) -> bool,
+    ) -> Option<LowBoundChange> {
         let is_due = below >= self.refused.saturating_add(apart.max(1));
-        let may_be_closed = self.refused > self.closed && placement == self.placement;
-        (is_due && !may_be_closed).then_some(LowBoundChange::Refuse { below, placement })
+        match self.refused > self.closed && placement == self.placement {
+            // It was no majority when the last one finished: a node was regressed.
+            true if is_majority(&self.finished) => Some(LowBoundChange::Close),
+            true => None,
+            false => is_due.then_some(LowBoundChange::Refuse { below, placement }),
+        }
     }
 
     /// The changes once a node has finished what it has up to `below`, beside `placement` now. `is_majority` says of nodes if they are a majority in each
@@ -79,13 +88,14 @@ impl LowBound {
         placement: u64,
         is_majority: impl Fn(&BTreeSet<HostId>) -> bool,
     ) -> Vec<LowBoundChange> {
-        if below != self.refused || !self.is_awaited(node) {
+        // By another placement it has asked other replicas. The next bound is for those.
+        if below != self.refused || !self.is_awaited(node) || placement != self.placement {
             return Vec::new();
         }
         let mut finished = self.finished.clone();
         finished.insert(node);
         let mut changes = vec![LowBoundChange::Finished(node)];
-        if placement == self.placement && is_majority(&finished) {
+        if is_majority(&finished) {
             changes.push(LowBoundChange::Close);
         }
         changes
@@ -187,7 +197,7 @@ mod tests {
     const B: HostId = HostId([2; 16]);
 
     fn refusing(below: i64) -> LowBound {
-        let refuse = LowBound::default().plan_refuse(below, 7, 10).expect("it is later");
+        let refuse = LowBound::default().plan_refuse((below, 10), 7, both).expect("it is later");
         LowBound::default().with_all([refuse])
     }
 
@@ -212,13 +222,22 @@ mod tests {
     #[test]
     fn it_stays_open_where_ranges_have_other_replicas_meanwhile() {
         let bound = refusing(100);
-        let bound = bound.with_all(bound.plan_finished((A, 100), 8, both));
-        let bound = bound.with_all(bound.plan_finished((B, 100), 8, both));
+        assert_eq!(bound.plan_finished((A, 100), 8, both), [], "it has asked other replicas");
+        assert_eq!(bound.plan_refuse((109, 10), 8, both), None, "it is hardly later");
+        assert_eq!(bound.plan_refuse((900, 10), 7, both), None, "it may be closed yet");
+        let next = bound.with_all(bound.plan_refuse((110, 10), 8, both));
+        assert!(next.is_awaited(A) && next.is_awaited(B) && next.times().refused == 110);
+    }
+
+    #[test]
+    fn it_is_closed_late_where_those_that_have_finished_were_no_majority_then() {
+        let none = |_: &BTreeSet<HostId>| false;
+        let bound = refusing(100);
+        let bound = bound.with_all(bound.plan_finished((A, 100), 7, none));
+        let bound = bound.with_all(bound.plan_finished((B, 100), 7, none));
         assert_eq!(bound.times().closed, 0);
-        assert_eq!(bound.plan_refuse(109, 8, 10), None, "it is hardly later");
-        assert_eq!(bound.plan_refuse(900, 7, 10), None, "it may be closed yet");
-        let next = bound.with_all(bound.plan_refuse(110, 8, 10));
-        assert!(next.is_awaited(A) && next.is_awaited(B), "what was finished before does not count");
+        let bound = bound.with_all(bound.plan_refuse((500, 10), 7, both));
+        assert_eq!(bound.times(), Bound { refused: 100, closed: 100 });
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //! owns the partition. Each register is one cell with its ballot's time. (Source of its columns: Cassandra's `system.paxos`.)
 
 use cql_types::CqlType;
-use mutation::{ClusteringRef, Expiry, Item, LiveRow, MutationEncoder, MutationRef};
+use mutation::{CellRef, ClusteringRef, Expiry, Item, LiveRow, MutationEncoder, MutationRef};
 use schema::{
     Column, ColumnId, ColumnKind, DroppedColumn, KeyspaceDef, Schema, SchemaChange, Table, TableId, TableOptions,
 };
@@ -204,10 +204,10 @@ pub(crate) fn table_of(mutation: &MutationRef<'_>) -> TableId {
 pub(crate) struct RegisterTimes {
     /// The earliest that does not expire.
     pub(crate) earliest: i64,
-    /// The latest of all.
-    pub(crate) latest: i64,
     /// The last commit's.
     committed: Option<i64>,
+    /// The committed proposal is accepted again under a later ballot: it would be taken for another one once the commit is forgotten.
+    pub(crate) is_again: bool,
 }
 
 impl RegisterTimes {
@@ -220,17 +220,23 @@ impl RegisterTimes {
 
 /// The times of a row's registers; `None` if all of them expire. Beside those of several replicas a row may have some of one replica's rounds.
 pub(crate) fn registers_of(row: LiveRow<'_>) -> Option<RegisterTimes> {
-    let latest = row.cells().map(|cell| cell.timestamp).max()?;
+    let mut state = StateReader::default();
     let mut times: Option<RegisterTimes> = None;
     for cell in row.cells().filter(|cell| cell.expiry.is_none()) {
         let at = cell.timestamp;
-        let times = times.get_or_insert(RegisterTimes { earliest: at, latest, committed: None });
+        state.take(cell);
+        let times = times.get_or_insert(RegisterTimes { earliest: at, committed: None, is_again: false });
         times.earliest = times.earliest.min(at);
         if matches!(cell.column, COMMITTED | COMMITTED_AGAIN) {
             times.committed = times.committed.max(Some(at));
         }
     }
-    times
+    let State { accepted, committed, .. } = state.state;
+    let again = accepted.zip(committed).filter(|(accepted, commit)| accepted.original == commit.original);
+    times.map(|times| RegisterTimes {
+        is_again: again.is_some_and(|(accepted, commit)| accepted.ballot > commit.ballot),
+        ..times
+    })
 }
 
 /// Takes a state from the row that a read gives.
@@ -241,6 +247,23 @@ pub(crate) struct StateReader {
 }
 
 impl StateReader {
+    fn take(&mut self, cell: CellRef<'_>) {
+        let ballot = |value: &[u8]| value.try_into().ok().map(Ballot);
+        match cell.column {
+            PROMISED => self.state.promised = ballot(cell.value),
+            READ_PROMISED => self.state.read_promised = ballot(cell.value),
+            ACCEPTED => {
+                let accepted = decode_accepted(cell.value).ok();
+                (self.state.accepted, self.accepted_at) = accepted.unzip();
+            }
+            COMMITTED => ballot(cell.value).into_iter().for_each(|ballot| {
+                self.state.commit(Commit { ballot, original: ballot });
+            }),
+            COMMITTED_AGAIN => commit_of(cell.value).into_iter().for_each(|commit| self.state.commit(commit)),
+            _ => {}
+        }
+    }
+
     /// The state that was read, beside a low bound; without a row it is empty. `is_truncated`: the table was truncated after that position, and what was accepted
     /// before is void.
     pub(crate) fn finish(mut self, bound: Bound, is_truncated: impl Fn(ReplayPosition) -> bool) -> State {
@@ -258,22 +281,7 @@ impl RowSink for StateReader {
     }
 
     fn row(&mut self, _clustering: ClusteringRef<'_>, row: LiveRow<'_>) -> Flow {
-        let ballot = |value: &[u8]| value.try_into().ok().map(Ballot);
-        for cell in row.cells() {
-            match cell.column {
-                PROMISED => self.state.promised = ballot(cell.value),
-                READ_PROMISED => self.state.read_promised = ballot(cell.value),
-                ACCEPTED => {
-                    let accepted = decode_accepted(cell.value).ok();
-                    (self.state.accepted, self.accepted_at) = accepted.unzip();
-                }
-                COMMITTED => ballot(cell.value).into_iter().for_each(|ballot| {
-                    self.state.commit(Commit { ballot, original: ballot });
-                }),
-                COMMITTED_AGAIN => commit_of(cell.value).into_iter().for_each(|commit| self.state.commit(commit)),
-                _ => {}
-            }
-        }
+        row.cells().for_each(|cell| self.take(cell));
         Flow::Stop
     }
 }
@@ -384,12 +392,16 @@ mod tests {
         let of_rounds =
             write(Register::Committed(Commit { ballot: ballot(9), original: ballot(9) }), Kept::Expiring(1_000));
         assert_eq!(times_of(std::slice::from_ref(&of_rounds)), None, "it goes by itself");
-        let (earliest, latest) = (ballot(7).micros(), ballot(9).micros());
+        let earliest = ballot(7).micros();
         let times = times_of(&[of_rounds, accepted.clone()]).expect("one does not expire");
-        assert_eq!(times, RegisterTimes { earliest, latest, committed: None });
+        assert_eq!(times, RegisterTimes { earliest, committed: None, is_again: false });
         assert!(times.may_have_left(earliest), "an acceptance says nothing of what was committed");
         let committed = write(Register::Committed(proposal.commit()), Kept::Always);
-        let times = times_of(&[accepted, committed]).expect("they do not expire");
+        let times = times_of(&[accepted, committed.clone()]).expect("they do not expire");
         assert!(times.may_have_left(earliest) && !times.may_have_left(earliest - 1), "something later is committed");
+        assert!(!times.is_again);
+        let again = Proposal { ballot: ballot(8), ..proposal.clone() };
+        let again = write(Register::Accepted(&again, POSITION), Kept::Always);
+        assert!(times_of(&[committed, again]).expect("they do not expire").is_again);
     }
 }

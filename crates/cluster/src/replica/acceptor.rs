@@ -188,16 +188,21 @@ impl Held<'_> {
         encode_registers(&[register], &self.table, (self.token, self.key), Kept::Always, &mut bytes);
         let refused = |error| apply_error(runtime.shard().0, error);
         let gate = fence.gate(runtime.shard(), self.planned);
+        // The low bound may have passed the proposal since it was judged.
+        let check = || match register {
+            Register::Accepted(proposal, _) => gate.check_ballot(self.table.id, proposal.ballot),
+            _ => gate.check_attempt(self.table.id),
+        };
         let mutation = [bytes];
         if !super::apply::is_small(&mutation) {
-            gate.check_attempt(self.table.id)?;
+            check()?;
             self.is_short = false;
             storage.apply_in_steps(&mutation).await.map_err(refused)?;
-            return Ok(gate.check_attempt(self.table.id)?);
+            return Ok(check()?);
         }
         let mut admission = storage.write_admission();
         loop {
-            gate.check_attempt(self.table.id)?;
+            check()?;
             match apply_all(storage, &mutation) {
                 Ok(_) => return Ok(()),
                 Err(error) => admission.after(error).await.map_err(refused)?,

@@ -233,7 +233,10 @@ impl Agreement<'_> {
             match judge(&findings, planted) {
                 // Its own proposal is from before a truncation.
                 Next::Go { .. } if fate == Fate::Open => return Err(self.error(Failure::Timeout { received: 0 })),
-                Next::Go { .. } if !holds_all => stdx::sometimes!("a page is older than what is settled"),
+                Next::Go { .. } if !holds_all => {
+                    stdx::sometimes!("a page is older than what is settled");
+                    self.may_try()?;
+                }
                 Next::Go { is_pending } => {
                     self.prepared = Some(ready(is_pending));
                     return Ok(Found::Rows);
@@ -253,6 +256,7 @@ impl Agreement<'_> {
                     have.retain(|node| !lacking.contains(node));
                     have.extend(self.electorate.commit_at(&lacking, &mutations, self.until).await);
                     if self.electorate.is_majority(&have) && !holds_all {
+                        self.may_try()?;
                         continue;
                     }
                     if self.electorate.is_majority(&have) {
@@ -267,8 +271,12 @@ impl Agreement<'_> {
     }
 
     /// Sees to it that what this partition's replicas have left is finished, and its last commit at all that are asked. False: there is nothing to do, and nothing was
-    /// promised.
-    pub(super) async fn finish_left(&mut self, command: ReadCommand<'_>) -> Result<bool, AgreementError> {
+    /// promised. `is_certain`: there is, whatever others show.
+    pub(super) async fn finish_left(
+        &mut self,
+        command: ReadCommand<'_>,
+        is_certain: bool,
+    ) -> Result<bool, AgreementError> {
         assert!(self.purpose == Purpose::Look, "it begins by looking");
         let mut bytes = Vec::with_capacity(128);
         command.encode(&mut bytes);
@@ -277,7 +285,7 @@ impl Agreement<'_> {
         let planted = self.agreements.shards.storage.planted();
         while self.purpose == Purpose::Look {
             match self.promises(&bytes, limits, false).await? {
-                Some((_, findings, ..)) if !has_left(&findings, planted) => return Ok(false),
+                Some((_, findings, ..)) if !is_certain && !has_left(&findings, planted) => return Ok(false),
                 Some(_) => self.purpose = Purpose::Write,
                 None => self.rest().await?,
             }
@@ -485,15 +493,19 @@ impl Agreement<'_> {
         }
     }
 
+    /// An error: no further try is begun.
+    fn may_try(&self) -> Result<(), AgreementError> {
+        match self.agreements.shards.runtime.now() >= self.tries_until {
+            false => Ok(()),
+            true if self.doubts.is_empty() => Err(AgreementError::Contended),
+            true => Err(AgreementError::Unknown { received: 0 }),
+        }
+    }
+
     /// Rests for a random time, so that another attempt gets through.
     async fn rest(&mut self) -> Result<(), AgreementError> {
+        self.may_try()?;
         let runtime = &self.agreements.shards.runtime;
-        if runtime.now() >= self.tries_until {
-            return Err(match self.doubts.is_empty() {
-                true => AgreementError::Contended,
-                false => AgreementError::Unknown { received: 0 },
-            });
-        }
         let longest = REST.saturating_mul(1 << self.tries.min(8)).min(REST_MAX);
         self.tries += 1;
         let nanos = runtime.random_u64() % longest.as_nanos() as u64;
@@ -506,9 +518,10 @@ impl Agreement<'_> {
         let mut mark = Vec::with_capacity(128);
         let registers = [Register::Committed(proposal.commit())];
         encode_registers(&registers, self.table, (self.token, self.key), Kept::Always, &mut mark);
-        // First: where a long commit is applied in steps, an acceptor that reads meanwhile sees that there is one.
-        let mut mutations = vec![mark];
-        mutations.extend(proposal.mutations.iter().cloned());
+        // Last: where a long commit is applied in steps, a page that is read meanwhile has a part of it, and no mark says that it has all. Some of each majority then show
+        // the proposal as unfinished, or lack what others have.
+        let mut mutations = proposal.mutations.clone();
+        mutations.push(mark);
         mutations
     }
 

@@ -150,7 +150,7 @@ impl Agreements {
             let command = ReadCommand::partition(table.id, row.token, &row.key, now_in_seconds);
             let finished = async {
                 let mut agreement = self.begin(plan, partition, Purpose::Look, new_ballot).await?;
-                agreement.finish_left(command).await
+                agreement.finish_left(command, row.times.is_again).await
             };
             tries += 1;
             match finished.await {
@@ -163,14 +163,14 @@ impl Agreements {
         }
     }
 
-    /// Deletes this shard's rows of registers that are not later than a time, which all replicas ignore. Gives how many.
+    /// Deletes this shard's registers that are not later than a time, which all replicas ignore. Gives how many rows had some.
     pub async fn delete_below(&self, closed: i64) -> Result<u64, LeftError> {
         let (storage, runtime) = (&self.shards.storage, &self.shards.runtime);
         let local_deletion_time = u32::try_from(runtime.wall_clock_micros() / 1_000_000).unwrap_or(u32::MAX);
         let (mut after, mut count) = (None, 0);
         loop {
             let (rows, next) = page(storage, runtime, after.as_ref()).await?;
-            for row in rows.iter().filter(|row| row.times.latest <= closed) {
+            for row in rows.iter().filter(|row| row.times.earliest <= closed) {
                 let mut bytes = Vec::with_capacity(96);
                 let mut mutation = MutationEncoder::begin(&mut bytes, STATE_TABLE, row.token, &row.key);
                 mutation.row([&row.table.0[..]]).deletion(Deletion { timestamp: closed, local_deletion_time });

@@ -131,8 +131,17 @@ impl Current {
         Ok(())
     }
 
+    /// Takes over what was found. Two pieces may be of one row, and each asks for its own counters, of which one finds more than the other: the latest of each counts.
     fn take(&mut self, sink: OwnParts) {
-        self.rows.extend(sink.found);
+        for (row, parts) in sink.found {
+            let known = self.rows.entry(row).or_default();
+            for (column, part) in parts {
+                let of_column = known.entry(column).or_insert(part);
+                if part.clock > of_column.clock {
+                    *of_column = part;
+                }
+            }
+        }
     }
 }
 

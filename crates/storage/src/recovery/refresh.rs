@@ -137,6 +137,8 @@ impl Shard {
         if let Some(table) = self.engine().tables.get_mut(files.table) {
             stdx::sometimes!("file taken in while running");
             table.files.extend(opened);
+            // They may have a later own part of a counter.
+            table.counted.clear();
             table.files_changed(FilesChange::Other);
         }
         self.compactor().files_came();

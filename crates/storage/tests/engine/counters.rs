@@ -180,6 +180,25 @@ fn a_part_that_comes_back_late_is_not_counted_on() {
     .expect("the shard opens");
 }
 
+/// Two counters of one row in one batch, of which one was counted since the flush: each mutation finds other parts.
+#[test]
+fn counters_of_one_row_in_one_batch_are_each_counted_on() {
+    let add_to = |column: ColumnId, timestamp: i64, amount: i64| delta(1, Some(1), timestamp, &[(column, amount)]);
+    for order in [[N, M], [M, N]] {
+        let folder = Folder::new("counters-of-one-row");
+        with_shard(&setup(&folder), async |_, shard| {
+            add(&shard, &delta(1, Some(1), 10, &[(N, 1000), (M, 5)])).await;
+            shard.flush(COUNTERS).await.expect("the disk works");
+            add(&shard, &add_to(M, 11, 1)).await;
+            let both = order.map(|column| add_to(column, 12, 1));
+            let (ack, _) = shard.count(|_| ID, &both, ALWAYS).await.expect("the shard takes it");
+            synced(&shard, ack).await;
+            assert_eq!(counts(&shard).await, [((1, Some(1), 1), 1001), ((1, Some(1), 2), 7)].into());
+        })
+        .expect("the shard opens");
+    }
+}
+
 /// Many tasks that must all read a file before they can add.
 #[test]
 fn tasks_that_add_to_one_partition_take_turns() {

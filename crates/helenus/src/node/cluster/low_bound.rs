@@ -63,7 +63,12 @@ impl Progress {
                 self.rest_until = Some(runtime.now() + self.age / RESTS);
                 return Err(reason);
             }
-            return answered(driver.propose(driver.new_id(), finished_left(*own, times.refused)).await);
+            let answer = driver.propose(driver.new_id(), finished_left(*own, times.refused)).await;
+            if matches!(answer, Answer::Refused { .. }) {
+                // Replicas are others than when the bound was made: there will be another one.
+                self.rest_until = Some(runtime.now() + self.age / RESTS);
+            }
+            return answered(answer);
         }
         if applied.closed > self.deleted {
             let count = delete_left(engine, applied.closed).await?;

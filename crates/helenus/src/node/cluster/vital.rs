@@ -1,4 +1,4 @@
-//! Facts that nodes tell of themselves in heartbeats, for operators. Nothing is decided by them.
+//! Facts that nodes tell of themselves in heartbeats, for operators. By their clocks the low bound of conditional statements is asked for, and nothing else is decided by them.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;

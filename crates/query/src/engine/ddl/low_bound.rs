@@ -103,12 +103,12 @@ fn changes(
     (registry, schema, strategies): (&Registry, &Schema, &Strategies),
 ) -> Vec<LowBoundChange> {
     let placement = placement(registry, schema);
+    let is_majority = |finished: &BTreeSet<HostId>| are_majorities(finished, (registry, schema, strategies));
     match intention {
-        LowBoundIntention::Refuse { below, apart } => bound.plan_refuse(below, placement, apart).into_iter().collect(),
-        LowBoundIntention::Finished { node, below } => {
-            let is_majority = |finished: &BTreeSet<HostId>| are_majorities(finished, (registry, schema, strategies));
-            bound.plan_finished((node, below), placement, is_majority)
+        LowBoundIntention::Refuse { below, apart } => {
+            bound.plan_refuse((below, apart), placement, is_majority).into_iter().collect()
         }
+        LowBoundIntention::Finished { node, below } => bound.plan_finished((node, below), placement, is_majority),
     }
 }
 
@@ -133,7 +133,8 @@ fn with_tables(schema: &Schema) -> impl Iterator<Item = &Rc<Keyspace>> {
     schema.keyspaces().values().filter(|keyspace| !keyspace.tables.is_empty())
 }
 
-/// A hash of all that decides who is a replica of what.
+/// A hash of all that decides who is a replica of what. It does not return to an earlier value: a keyspace's tenure rises with each other placement, and nodes that have left
+/// are counted.
 fn placement(registry: &Registry, schema: &Schema) -> u64 {
     let mut bytes = Vec::new();
     let mut put = |part: &[u8]| {
@@ -146,7 +147,9 @@ fn placement(registry: &Registry, schema: &Schema) -> u64 {
         put(node.rack.as_bytes());
         put(&node.tokens.iter().flat_map(|token| token.0.to_be_bytes()).collect::<Vec<u8>>());
     }
+    put(&(registry.left().len() as u64).to_be_bytes());
     for keyspace in with_tables(schema) {
+        put(&keyspace.def.tenure.to_be_bytes());
         put(keyspace.name().as_bytes());
         put(format!("{:?}", keyspace.strategy()).as_bytes());
     }
