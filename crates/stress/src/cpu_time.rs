@@ -23,7 +23,7 @@ impl CpuTimes {
         Ok(CpuTimes { generator: of(None)?, server: (!server.is_empty()).then_some(sum) })
     }
 
-    /// What was used since then. A server of which a process has ended meanwhile no longer says.
+    /// The CPU time used since then. There is none of a server of which a process has ended meanwhile.
     pub(crate) fn until_now(self, server: &[u32]) -> Result<CpuTimes, StressError> {
         let now = CpuTimes::so_far(server).or_else(|_| CpuTimes::so_far(&[]))?;
         Ok(CpuTimes {

@@ -316,7 +316,7 @@ impl Server {
     }
 }
 
-/// Two ports that nobody listens on now, on any of the hosts. Another process may take one before the server does; then the server says so.
+/// Two ports that are free now on all of the hosts. Another process may take one before the server does; then the server reports it.
 fn free_ports(hosts: &[Ipv4Addr]) -> std::io::Result<[u16; 2]> {
     let mut failure = std::io::Error::from(std::io::ErrorKind::AddrInUse);
     for _ in 0..PORT_TRIES_MAX {
@@ -380,10 +380,8 @@ mod tests {
     fn what_a_process_has_used_grows() {
         let pid = std::process::id();
         let before = cpu_time(pid).expect("this process is there");
-        let began = Instant::now();
-        while cpu_time(pid).is_some_and(|now| now <= before) {
-            assert!(began.elapsed() < Duration::from_secs(60), "a loop uses time");
-        }
+        // The loop uses it.
+        while cpu_time(pid).expect("this process is there") <= before {}
         assert_eq!(cpu_time(u32::MAX), None);
     }
 
@@ -407,8 +405,8 @@ mod tests {
         assert!(!answers(listen(b""), Ready::Greeting));
         let [port, other] = free_ports(&[Ipv4Addr::LOCALHOST, Ipv4Addr::new(127, 0, 0, 2)]).unwrap();
         assert_ne!(port, other);
-        let nobody = SocketAddr::from(([127, 0, 0, 1], port));
-        assert!(!answers(nobody, Ready::Cql));
+        let unused = SocketAddr::from(([127, 0, 0, 1], port));
+        assert!(!answers(unused, Ready::Cql));
     }
 
     fn system(start: &str) -> System {
@@ -434,10 +432,9 @@ mod tests {
         assert_eq!(pids.len(), 3);
         let options = server.measure_options(Path::new("r"));
         assert_eq!(options, format!("--pid {},{},{} --json 'r'", pids[0], pids[1], pids[2]));
-        let began = Instant::now();
-        let used = |pid: &u32| cpu_time(*pid).is_some_and(|time| time > Duration::from_millis(50));
+        let used = |pid: &u32| cpu_time(*pid).expect("it runs until it is killed") > Duration::from_millis(50);
         while !(used(&pids[0]) && used(&pids[2])) {
-            assert!(began.elapsed() < Duration::from_secs(60), "loops use time");
+            std::thread::sleep(PAUSE);
         }
         server.pause().unwrap();
         let one_by_one: Duration = pids.iter().filter_map(|pid| cpu_time(*pid)).sum();

@@ -25,7 +25,7 @@ impl Waits {
     }
 }
 
-/// Who looks at all connections.
+/// The watch over the answers of all connections.
 pub(crate) struct Silence {
     silence_max: Duration,
     lines: Vec<Line>,

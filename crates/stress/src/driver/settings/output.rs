@@ -87,7 +87,7 @@ const OWN: [&str; 6] = ["--json", "--pid", "--cpus", "--seed", "--start-at", "--
 pub(crate) struct OwnSettings {
     /// Where the report goes as JSON.
     pub(crate) json: Option<PathBuf>,
-    /// The server's processes on this machine, whose CPU time is told too: one of each node.
+    /// The server's processes on this machine, one of each node: their CPU time is reported too.
     pub(crate) pids: Vec<u32>,
     /// Threads of the operating system that the driver runs on; none is one for each CPU.
     pub(crate) cpus: Option<usize>,
