@@ -20,6 +20,7 @@ mod moving;
 mod nodes;
 mod peers;
 mod recovery;
+mod refresh;
 mod snitch;
 mod tls;
 mod traces;

@@ -47,8 +47,8 @@ pub use error::{ApplyError, FlushError, OpenError, SyncError};
 pub use figures::{Buckets, EndedCompaction, RunningCompaction, StorageLoad, TableFigures};
 pub use options::{ReplayPosition, StorageOptions, SyncMode, Truncations};
 pub use recovery::{
-    DoubtfulManifests, FilesToTakeIn, doubt_manifests, find_data, find_files_at_start, last_boot_in_data,
-    shards_in_data,
+    DoubtfulManifests, FilesToTakeIn, OtherReplicas, doubt_manifests, find_data, find_files_at_start,
+    last_boot_in_data, shards_in_data,
 };
 pub use sampling::{Sampled, SampledPartition};
 pub use shard::{Ack, LogSequence, Shard, StorageStats, log_ends};
