@@ -16,6 +16,7 @@ use std::rc::Rc;
 use internode::{Incoming, LocalNode, PeerSocket, Peers};
 use runtime::{Mesh, MeshSeat, Runtime, ShardId, TaskHandle};
 use schema::TableId;
+use topology::operations::Operation;
 use topology::{ConsistencyLevel, HostId, ReplicationStrategy, Ring, Sharder, Strategies, Token};
 
 use crate::fence::Fence;
@@ -116,7 +117,7 @@ impl Coordinator {
         let incoming = Incoming::default();
         incoming.plant(planted);
         incoming.follow(ring.others().map(|node| node.host_id));
-        let placement = Placement::new(ring, peers, strategies);
+        let placement = Placement::new(ring, peers, strategies, planted);
         let writes = Writes::new(Rc::clone(&shards), Rc::clone(&placement), hints.clone());
         let reads = Rc::new(Reads::new(Rc::clone(&shards), scans_max));
         let inner = Inner {
@@ -143,9 +144,17 @@ impl Coordinator {
     /// # Panics
     /// If the ring's epoch is not later than the present one's, or its local node is another.
     pub fn install_ring(&self, ring: Rc<Ring>) {
+        self.install_ring_with(ring, None);
+    }
+
+    /// The same for a ring of which an operation moves tokens: its nodes without tokens join, and all keep their tokens until it is done.
+    ///
+    /// # Panics
+    /// As [`Coordinator::install_ring`].
+    pub fn install_ring_with(&self, ring: Rc<Ring>, operation: Option<Rc<Operation>>) {
         let epoch = ring.epoch();
         self.inner.incoming.follow(ring.others().map(|node| node.host_id));
-        if self.inner.placement.install(ring) {
+        if self.inner.placement.install(ring, operation) {
             self.fence().ring_changed(epoch);
         }
     }
@@ -161,7 +170,7 @@ impl Coordinator {
         self.inner.placement.replication(strategy)
     }
 
-    /// Whom a request for `token` goes to, if enough of them are alive.
+    /// Whom a read of `token`, or a round at a serial level, goes to, if enough of them are alive.
     #[inline]
     pub fn plan<'a>(
         &self,
@@ -170,6 +179,17 @@ impl Coordinator {
         level: ConsistencyLevel,
     ) -> Result<ReplicaPlan<'a>, Unavailable> {
         plan::plan(replication, self.inner.shards.sharder, token, level)
+    }
+
+    /// Whom a write of `token` goes to, if enough of them are alive.
+    #[inline]
+    pub fn plan_write<'a>(
+        &self,
+        replication: &'a Replication,
+        token: Token,
+        level: ConsistencyLevel,
+    ) -> Result<ReplicaPlan<'a>, Unavailable> {
+        plan::plan_write(replication, self.inner.shards.sharder, token, level)
     }
 
     /// The place that a write of the plan is served at.

@@ -2,6 +2,7 @@
 
 mod choice;
 mod count;
+mod moving;
 mod nodes;
 mod placement;
 mod replica_plan;
@@ -11,7 +12,7 @@ pub use replica_plan::{PlanPlace, ReplicaPlan, Unavailable};
 pub use replication::Replication;
 
 pub(crate) use choice::{Choice, order};
-pub(crate) use count::{count_towards, is_enough};
+pub(crate) use count::{brings_nearer, count_towards, is_enough};
 pub(crate) use nodes::Nodes;
 pub(crate) use placement::Placement;
-pub(crate) use replica_plan::{check_all, check_range, plan, plan_for};
+pub(crate) use replica_plan::{check_all, check_range, plan, plan_for, plan_write};

@@ -246,6 +246,14 @@ bugs! {
         "A counter's delta is sent again when no answer came.";
     TenureKept, "tenure-kept", Coordinator, "counters::a_range_that_was_lost_and_gained_again_is_counted_in_another_part",
         "A node that gains a range again counts under the id that it had before it lost the range.";
+    NewSetNotCounted, "new-set-not-counted", Coordinator, "moving::a_write_counts_in_both_sets",
+        "A write to a range that moves is acknowledged by the replicas before alone.";
+    PendingNotWritten, "pending-not-written", Coordinator, "moving::a_write_counts_in_both_sets",
+        "A write to a range that moves is not sent to the replicas that gain it.";
+    ReadsFlipBeforeCopy, "reads-flip-before-copy", Coordinator, "moving::the_new_replicas_are_read_when_they_have_copied",
+        "Replicas that gain a range are read before they have copied it.";
+    LosingNotWrittenAfterFlip, "losing-not-written-after-flip", Coordinator, "moving::a_reader_that_lags_sees_what_is_written_after_the_flip",
+        "Replicas that lose a range are not written any more while lagging coordinators may read them.";
     LocalCountsRemote, "local-counts-remote", Coordinator, "counters::a_local_level_counts_no_answers_of_other_datacenters",
         "Levels of this datacenter count the answers of others.";
     EachCountsOne, "each-counts-one", Coordinator, "levels::a_level_of_each_datacenter_waits_for_all_of_them",

@@ -1,5 +1,7 @@
 //! How many replicas must answer, per consistency level. (Source: Cassandra's `ConsistencyLevel.blockFor`.)
 
+use std::rc::Rc;
+
 use crate::ring::{NodeIndex, Ring};
 use crate::strategy::Factor;
 
@@ -82,14 +84,41 @@ pub enum Required {
     Local(u32),
     /// This many in each of these datacenters.
     PerDatacenter(Vec<(String, u32)>),
+    /// Enough in each of two sets: the replicas before an operation, and those after it.
+    Halves(Rc<[HalfRequired; 2]>),
+}
+
+/// The answers that are needed of one set of replicas.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HalfRequired {
+    /// The replicas whose answers count.
+    pub replicas: Vec<NodeIndex>,
+    /// How many of them must answer.
+    pub required: Required,
 }
 
 impl Required {
-    /// How many answers in all: what UNAVAILABLE and the timeouts report.
+    /// How many answers in all: what UNAVAILABLE and the timeouts report. While a range moves each replica that gains it counts on top, as in Cassandra; and one answer
+    /// alone is never enough.
     pub fn total(&self) -> u32 {
         match self {
             Required::Total(count) | Required::Local(count) => *count,
             Required::PerDatacenter(counts) => counts.iter().map(|(_, count)| count).sum(),
+            Required::Halves(halves) => {
+                let [old, new] = &**halves;
+                let pending = new.replicas.iter().filter(|node| !old.replicas.contains(node)).count();
+                let pending = u32::try_from(pending).unwrap_or(u32::MAX);
+                old.required.total().max(new.required.total()).saturating_add(pending).max(2)
+            }
+        }
+    }
+
+    /// True if only replicas in the coordinator's datacenter count.
+    pub fn is_local(&self) -> bool {
+        match self {
+            Required::Local(_) => true,
+            Required::Total(_) | Required::PerDatacenter(_) => false,
+            Required::Halves(halves) => halves.iter().all(|half| half.required.is_local()),
         }
     }
 
@@ -103,6 +132,10 @@ impl Required {
             Required::PerDatacenter(quotas) => {
                 quotas.iter().all(|(datacenter, needed)| count_in(datacenter) >= *needed as usize)
             }
+            Required::Halves(halves) => halves.iter().all(|half| {
+                let counted: Vec<NodeIndex> = answers.clone().filter(|node| half.replicas.contains(node)).collect();
+                half.required.is_met(ring, counted.into_iter())
+            }),
         }
     }
 }

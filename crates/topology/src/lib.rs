@@ -17,7 +17,7 @@ pub mod strategy;
 pub mod token;
 pub mod voters;
 
-pub use consistency::{ConsistencyLevel, Required, required};
+pub use consistency::{ConsistencyLevel, HalfRequired, Required, required};
 pub use nodes::{NodeChange, RegisteredNode, Registry};
 pub use replicas::{ReplicaMap, replicas};
 pub use ring::{Epoch, HostId, Node, NodeIndex, Ring};

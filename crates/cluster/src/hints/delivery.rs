@@ -15,7 +15,7 @@ use mutation::MutationRef;
 use planted::Bug;
 use runtime::{Group, Instant};
 use schema::TableId;
-use topology::{Epoch, HostId, NodeIndex, Token};
+use topology::{ConsistencyLevel, Epoch, HostId, NodeIndex, Token};
 
 use super::figures::add;
 use super::flight::{Flight, RefusedHint, Sent};
@@ -282,7 +282,7 @@ impl Delivery {
             let Some((table, token, replication)) = self.belongs(&hint.start, &mutation) else { continue };
             // A plan of this moment stands, unless its table is gone.
             let Plan::Stands(planned) = fence.judge(table, moment, replication.placed(), false) else { continue };
-            match target.filter(|target| replication.replicas(token).contains(target)) {
+            match target.filter(|target| replication.written(token, ConsistencyLevel::All).0.contains(target)) {
                 Some(_) => {
                     ways.planned = ways.planned.max(planned);
                     ways.to_target.push(mutation);

@@ -8,6 +8,8 @@ use std::collections::BTreeMap;
 use std::rc::{Rc, Weak};
 
 use internode::{Other, Peers};
+use planted::Planted;
+use topology::operations::Operation;
 use topology::{HostId, ReplicationStrategy, Ring, Strategies};
 
 use super::nodes::Nodes;
@@ -20,32 +22,43 @@ pub(crate) struct Placement {
     /// Connections to the ring's other nodes; none where they are not reached.
     peers: Option<Peers>,
     nodes: RefCell<Rc<Nodes>>,
+    /// The operation that moves tokens of the ring, if one does.
+    operation: RefCell<Option<Rc<Operation>>>,
+    planted: Planted,
     /// Replications on the present ring that keyspaces use: one for each strategy, since that and the ring are all that it is made of.
     replications: RefCell<BTreeMap<ReplicationStrategy, Weak<Replication>>>,
 }
 
 impl Placement {
     /// The first ring; its other nodes are dialled from now on.
-    pub(crate) fn new(ring: Rc<Ring>, peers: Option<Peers>, strategies: Strategies) -> Rc<Placement> {
+    pub(crate) fn new(ring: Rc<Ring>, peers: Option<Peers>, strategies: Strategies, planted: Planted) -> Rc<Placement> {
         follow(peers.as_ref(), &ring);
         let nodes = Nodes::new(ring, peers.as_ref());
-        Rc::new(Placement { strategies, peers, nodes: RefCell::new(Rc::new(nodes)), replications: RefCell::default() })
+        let (nodes, operation, replications) = (RefCell::new(Rc::new(nodes)), RefCell::default(), RefCell::default());
+        Rc::new(Placement { strategies, peers, nodes, operation, planted, replications })
     }
 
-    /// Plans by another ring from now on. Connections to nodes that stay are kept, new nodes are dialled, and the connections to those that left end.
+    /// Plans by another ring from now on, of which an operation moves tokens, if one does. Connections to nodes that stay are kept, new nodes are dialled, and the
+    /// connections to those that left end.
     ///
-    /// True if tokens may have other replicas: nodes, their tokens, datacenters or racks differ, not their addresses alone.
+    /// True if requests may go to other replicas: nodes, their tokens, datacenters or racks differ, not their addresses alone; or the operation, or its phase.
     ///
     /// # Panics
     /// If its epoch is not later, or it is another node's view: who changes rings decides both before.
-    pub(crate) fn install(&self, ring: Rc<Ring>) -> bool {
+    pub(crate) fn install(&self, ring: Rc<Ring>, operation: Option<Rc<Operation>>) -> bool {
         let before = self.nodes();
         let (old, new) = (before.ring().epoch(), ring.epoch());
         assert!(old < new, "rings follow one another: epoch {new} cannot come after {old}");
         let (was, is) = (before.ring().local_node().host_id, ring.local_node().host_id);
         assert_eq!(was, is, "a node stays the same in all rings that it sees");
         follow(self.peers.as_ref(), &ring);
-        let is_placed_otherwise = !ring.places_as(before.ring());
+        let operation = operation.filter(|operation| operation.phase.is_running());
+        let was = self.operation.replace(operation.clone());
+        let is_moved_otherwise = match (was, operation) {
+            (Some(was), Some(is)) => was.id != is.id || !was.phase.places_as(is.phase),
+            (was, is) => was.is_some() || is.is_some(),
+        };
+        let is_placed_otherwise = is_moved_otherwise || !ring.places_as(before.ring());
         *self.nodes.borrow_mut() = Rc::new(Nodes::new(ring, self.peers.as_ref()));
         self.replications.borrow_mut().clear();
         is_placed_otherwise
@@ -67,7 +80,10 @@ impl Placement {
             let class = strategy.class();
             tracing::error!(%class, %error, "unknown replication strategy; requests to its keyspaces fail on this node");
         });
-        let replication = Rc::new(Replication::new(self.nodes(), strategy, rules.ok().as_deref()));
+        let operation = self.operation.borrow().clone();
+        let operation = operation.as_deref().map(|operation| (operation, self.planted));
+        let replication = Replication::new(self.nodes(), strategy, rules.ok().as_deref(), operation);
+        let replication = Rc::new(replication);
         replications.insert(strategy.clone(), Rc::downgrade(&replication));
         replication
     }
@@ -118,7 +134,7 @@ mod tests {
 
     #[test]
     fn a_thousand_keyspaces_with_equal_replication_have_one_map() {
-        let placement = Placement::new(ring(1), None, Strategies::default());
+        let placement = Placement::new(ring(1), None, Strategies::default(), Planted::NONE);
         let keyspaces: Vec<_> = (0..1_000).map(|_| placement.replication(&strategy(3))).collect();
         assert!(keyspaces.iter().all(|replication| Rc::ptr_eq(replication, &keyspaces[0])));
         assert_eq!(Rc::strong_count(&keyspaces[0]), 1_000);
@@ -129,7 +145,7 @@ mod tests {
 
     #[test]
     fn a_replication_that_no_keyspace_uses_is_forgotten() {
-        let placement = Placement::new(ring(1), None, Strategies::default());
+        let placement = Placement::new(ring(1), None, Strategies::default(), Planted::NONE);
         let three = placement.replication(&strategy(3));
         let two = placement.replication(&strategy(2));
         assert_eq!(placement.replications.borrow().len(), 2);
@@ -142,9 +158,9 @@ mod tests {
 
     #[test]
     fn replications_of_another_epoch_are_others() {
-        let placement = Placement::new(ring(1), None, Strategies::default());
+        let placement = Placement::new(ring(1), None, Strategies::default(), Planted::NONE);
         let before = placement.replication(&strategy(3));
-        placement.install(ring(2));
+        placement.install(ring(2), None);
         assert!(placement.replications.borrow().is_empty());
         let after = placement.replication(&strategy(3));
         assert!(!Rc::ptr_eq(&before, &after));

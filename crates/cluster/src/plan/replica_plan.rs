@@ -84,7 +84,7 @@ impl ReplicaPlan<'_> {
     }
 }
 
-/// The plan for `token` at `level`.
+/// The plan of a read of `token` at `level`, or of the rounds of its partition at a serial one.
 #[inline]
 pub(crate) fn plan(
     replication: &Replication,
@@ -92,8 +92,26 @@ pub(crate) fn plan(
     token: Token,
     level: ConsistencyLevel,
 ) -> Result<ReplicaPlan<'_>, Unavailable> {
+    plan_of((replication, sharder, token, level), replication.read(token, level))
+}
+
+/// The plan of a write of `token` at `level`.
+#[inline]
+pub(crate) fn plan_write(
+    replication: &Replication,
+    sharder: Sharder,
+    token: Token,
+    level: ConsistencyLevel,
+) -> Result<ReplicaPlan<'_>, Unavailable> {
+    plan_of((replication, sharder, token, level), replication.written(token, level))
+}
+
+#[inline]
+fn plan_of<'r>(
+    (replication, sharder, token, level): (&'r Replication, Sharder, Token, ConsistencyLevel),
+    (replicas, needs): (&'r [NodeIndex], &'r Required),
+) -> Result<ReplicaPlan<'r>, Unavailable> {
     let nodes = replication.nodes();
-    let (replicas, needs) = (replication.replicas(token), replication.required(level));
     let required = match level {
         // A hint is enough. Nothing is read at this level.
         ConsistencyLevel::Any => needs.total(),
@@ -112,7 +130,8 @@ pub(crate) fn plan_for<'a>(
     token: Token,
     needs: &'a Required,
 ) -> ReplicaPlan<'a> {
-    let (nodes, replicas, required) = (replication.nodes(), replication.replicas(token), needs.total());
+    let (nodes, required) = (replication.nodes(), needs.total());
+    let (replicas, _) = replication.written(token, ConsistencyLevel::All);
     ReplicaPlan { nodes, replication, replicas, needs, required, shard: ShardId(sharder.shard_of(token)) }
 }
 
@@ -120,6 +139,9 @@ pub(crate) fn plan_for<'a>(
 /// nodes are fewer than replicas it is the second that fails. (Source: `ReplicaPlans.forPaxos`, `StorageProxy.legacyReadWithPaxos`.)
 #[cold]
 fn of_serial(replicas: &[NodeIndex], nodes: &Nodes, needs: &Required, refused: Unavailable) -> Unavailable {
+    if matches!(needs, Required::Halves(_)) {
+        return refused;
+    }
     let (ring, is_local) = (nodes.ring(), matches!(needs, Required::Local(_)));
     let counts = |node: &&NodeIndex| !is_local || ring.node(**node).datacenter == ring.local_node().datacenter;
     let majority = replicas.iter().filter(counts).count() / 2 + 1;
@@ -133,12 +155,12 @@ fn of_serial(replicas: &[NodeIndex], nodes: &Nodes, needs: &Required, refused: U
 
 /// Checks every range of the ring, for a scan over all of them.
 pub(crate) fn check_all(replication: &Replication, level: ConsistencyLevel) -> Result<u32, Unavailable> {
-    let (nodes, needs) = (replication.nodes(), replication.required(level));
-    check(replication.replicas(Token::MIN), nodes, needs, level)?;
-    for &(token, _) in nodes.ring().owners() {
-        check(replication.replicas(token), nodes, needs, level)?;
+    for end in replication.range_ends() {
+        // From the last token to the end of the tokens is the first node's range.
+        let (replicas, needs) = replication.read(end.unwrap_or(Token::MIN), level);
+        check(replicas, replication.nodes(), needs, level)?;
     }
-    Ok(needs.total())
+    Ok(replication.required(level).total())
 }
 
 /// Checks the ranges of the ring that have tokens between two bounds.
@@ -147,16 +169,15 @@ pub(crate) fn check_range(
     level: ConsistencyLevel,
     range: (Bound<Token>, Bound<Token>),
 ) -> Result<u32, Unavailable> {
-    let (nodes, needs) = (replication.nodes(), replication.required(level));
     let mut before = None;
-    for to in nodes.ring().owners().iter().map(|&(token, _)| Some(token)).chain([None]) {
+    for to in replication.range_ends() {
         if has_tokens(before, to, range) {
-            // From the last token to the end of the tokens is the first node's range.
-            check(replication.replicas(to.unwrap_or(Token::MIN)), nodes, needs, level)?;
+            let (replicas, needs) = replication.read(to.unwrap_or(Token::MIN), level);
+            check(replicas, replication.nodes(), needs, level)?;
         }
         before = to;
     }
-    Ok(needs.total())
+    Ok(replication.required(level).total())
 }
 
 /// True if some tokens after `before`, up to and with `to`, are between the bounds.
@@ -206,6 +227,12 @@ fn check(
             }
             Ok(required.total())
         }
+        Required::Halves(halves) => {
+            for half in &**halves {
+                check(&half.replicas, nodes, &half.required, level)?;
+            }
+            Ok(required.total())
+        }
     }
 }
 
@@ -232,7 +259,7 @@ mod tests {
 
     fn replication(nodes: &Rc<Nodes>, strategy: &ReplicationStrategy) -> Replication {
         let rules = Strategies::default().rules(strategy).ok();
-        Replication::new(Rc::clone(nodes), strategy, rules.as_deref())
+        Replication::new(Rc::clone(nodes), strategy, rules.as_deref(), None)
     }
 
     fn simple(replication_factor: u32) -> ReplicationStrategy {

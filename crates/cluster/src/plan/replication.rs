@@ -4,12 +4,15 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::rc::Rc;
 
+use planted::Planted;
+use topology::operations::Operation;
 use topology::{
-    ConsistencyLevel, Epoch, Factor, HostId, NodeIndex, ReplicaMap, ReplicationStrategy, Required, Ring, Strategy,
-    Token, required,
+    ConsistencyLevel, Epoch, Factor, HalfRequired, HostId, NodeIndex, ReplicaMap, ReplicationStrategy, Required, Ring,
+    Strategy, Token, required,
 };
 
 use super::count::is_enough;
+use super::moving::{ByLevel, Moving};
 use super::nodes::Nodes;
 use crate::fence::Placed;
 
@@ -18,12 +21,16 @@ use crate::fence::Placed;
 pub struct Replication {
     nodes: Rc<Nodes>,
     strategy: ReplicationStrategy,
+    /// Before the operation, if one runs.
     map: ReplicaMap,
     /// By the level's place in [`LEVELS`].
-    required: [Required; LEVELS.len()],
+    required: ByLevel,
+    /// The ranges that an operation moves.
+    moving: Option<Box<Moving>>,
 }
 
-const LEVELS: [ConsistencyLevel; 11] = [
+/// All levels, in the order of the enum.
+pub(super) const LEVELS: [ConsistencyLevel; 11] = [
     ConsistencyLevel::Any,
     ConsistencyLevel::One,
     ConsistencyLevel::Two,
@@ -40,31 +47,55 @@ const LEVELS: [ConsistencyLevel; 11] = [
 impl Replication {
     /// The replication of `strategy` on the nodes' ring, by its rules. Without them no token has a replica, and each level is unavailable: to guess a place
     /// would be to lose what is written there.
-    pub(crate) fn new(nodes: Rc<Nodes>, strategy: &ReplicationStrategy, rules: Option<&dyn Strategy>) -> Self {
+    /// `operation` is the one that moves tokens of the ring, if one does.
+    pub(crate) fn new(
+        nodes: Rc<Nodes>,
+        strategy: &ReplicationStrategy,
+        rules: Option<&dyn Strategy>,
+        operation: Option<(&Operation, Planted)>,
+    ) -> Self {
         let ring = nodes.ring();
-        let map = rules.map_or_else(ReplicaMap::of_none, |rules| ReplicaMap::new(ring, rules));
+        let moving = operation.zip(rules).and_then(|(operation, rules)| Moving::of(ring, operation, rules));
+        let (moving, map) = match moving {
+            Some((moving, before)) => (Some(Box::new(moving)), before),
+            None => (None, rules.map_or_else(ReplicaMap::of_none, |rules| ReplicaMap::new(ring, rules))),
+        };
         let factor = rules.map_or(Factor::Total(1), |rules| rules.factor());
         let required = LEVELS.map(|level| required(level, &factor, ring));
-        Replication { strategy: strategy.clone(), map, required, nodes }
+        Replication { strategy: strategy.clone(), map, required, moving, nodes }
     }
 
     /// The replication of a strategy by its rules, on a ring whose nodes are not reached by it.
     pub fn on_ring(ring: &Rc<Ring>, strategy: &ReplicationStrategy, rules: &dyn Strategy) -> Replication {
-        Replication::new(Rc::new(Nodes::new(Rc::clone(ring), None)), strategy, Some(rules))
+        Replication::new(Rc::new(Nodes::new(Rc::clone(ring), None)), strategy, Some(rules), None)
     }
 
     /// A majority in each datacenter of a token's replicas. Where a datacenter has fewer nodes than a majority of its replicas would be, all of these: whatever is a
     /// majority elsewhere meets them.
     pub(crate) fn majority_of_each(&self, token: Token) -> Required {
-        let (ring, replicas) = (self.ring(), self.replicas(token));
+        let (replicas, needs) = self.written(token, ConsistencyLevel::EachQuorum);
+        self.among(replicas, needs)
+    }
+
+    /// As many answers as are needed, or all of the replicas where these are fewer.
+    fn among(&self, replicas: &[NodeIndex], needs: &Required) -> Required {
+        let ring = self.ring();
         let count_in = |name: &str| replicas.iter().filter(|node| ring.node(**node).datacenter == *name).count();
         let at_most = |needed: u32, count: usize| needed.min(u32::try_from(count).unwrap_or(u32::MAX));
-        match self.required(ConsistencyLevel::EachQuorum) {
+        match needs {
             Required::Total(needed) => Required::Total(at_most(*needed, replicas.len())),
             Required::Local(needed) => Required::Local(*needed),
             Required::PerDatacenter(quotas) => Required::PerDatacenter(
                 quotas.iter().map(|(name, needed)| (name.clone(), at_most(*needed, count_in(name)))).collect(),
             ),
+            Required::Halves(halves) => {
+                let [old, new] = &**halves;
+                let half = |half: &HalfRequired| HalfRequired {
+                    replicas: half.replicas.clone(),
+                    required: self.among(&half.replicas, &half.required),
+                };
+                Required::Halves(Rc::new([half(old), half(new)]))
+            }
         }
     }
 
@@ -72,11 +103,23 @@ impl Replication {
     pub fn are_majorities(&self, hosts: &BTreeSet<HostId>) -> bool {
         let ring = self.ring();
         let has = |token: Token| {
-            let replicas = self.replicas(token).iter().copied();
+            let replicas = self.written(token, ConsistencyLevel::All).0.iter().copied();
             let among: Vec<NodeIndex> = replicas.filter(|node| hosts.contains(&ring.node(*node).host_id)).collect();
             is_enough(&self.majority_of_each(token), ring, &among)
         };
-        has(Token::MIN) && ring.owners().iter().all(|&(token, _)| has(token))
+        self.range_ends().into_iter().all(|end| has(end.unwrap_or(Token::MIN)))
+    }
+
+    /// The ends of the ranges within which all tokens have the same replicas, ascending; `None`: the end of the tokens, where the first range begins again.
+    pub(crate) fn range_ends(&self) -> Vec<Option<Token>> {
+        let owners = self.ring().owners().iter().map(|&(token, _)| token);
+        let moving = self.moving.iter().flat_map(|moving| moving.ends());
+        let mut ends: Vec<Token> = owners.chain(moving).collect();
+        if self.moving.is_some() {
+            ends.sort_unstable();
+            ends.dedup();
+        }
+        ends.into_iter().map(Some).chain([None]).collect()
     }
 
     /// The nodes that its indices mean.
@@ -113,19 +156,38 @@ impl Replication {
 
     /// The replicas of all tokens, where these are the same.
     pub(crate) fn replicas_of_all(&self) -> Option<&[NodeIndex]> {
-        self.map.of_all()
+        if self.moving.is_some() { None } else { self.map.of_all() }
     }
 
-    /// The replicas of a token, alive or not.
+    /// The replicas of a token, alive or not: while an operation moves it, those before.
     #[inline]
     pub fn replicas(&self, token: Token) -> &[NodeIndex] {
         self.map.replicas(token)
     }
 
+    /// The replicas that a write of a token is sent to, alive or not, and the answers that it needs at a level.
+    #[inline]
+    pub(crate) fn written(&self, token: Token, level: ConsistencyLevel) -> (&[NodeIndex], &Required) {
+        let moving = self.moving.as_ref().and_then(|moving| moving.written(token, level));
+        moving.unwrap_or_else(|| (self.map.replicas(token), self.required(level)))
+    }
+
+    /// The replicas whose answers to a read of a token count, alive or not, and those that it needs at a level; at a serial level the electorate of its rounds.
+    #[inline]
+    pub(crate) fn read(&self, token: Token, level: ConsistencyLevel) -> (&[NodeIndex], &Required) {
+        let moving = self.moving.as_ref().and_then(|moving| moving.read(token, level));
+        moving.unwrap_or_else(|| (self.map.replicas(token), self.required(level)))
+    }
+
+    /// The replicas that have all of a token's data, alive or not.
+    pub(crate) fn settled(&self, token: Token) -> &[NodeIndex] {
+        self.read(token, ConsistencyLevel::One).0
+    }
+
     /// The address of the node that is read first of a token's replicas: this one if it is a replica, else one that is up.
     pub fn first_reader(&self, token: Token) -> Option<IpAddr> {
         let nodes = &self.nodes;
-        let alive = || self.replicas(token).iter().copied().filter(|&node| nodes.is_alive(node));
+        let alive = || self.settled(token).iter().copied().filter(|&node| nodes.is_alive(node));
         let here = alive().find(|&node| node == nodes.local());
         here.or_else(|| alive().next()).map(|node| nodes.ring().node(node).internode.ip())
     }

@@ -7,7 +7,7 @@ use planted::{Bug, Planted};
 use topology::{NodeIndex, Required};
 
 use crate::outcome::{Failure, Refusal};
-use crate::plan::{Nodes, count_towards, is_enough};
+use crate::plan::{Nodes, brings_nearer, count_towards, is_enough};
 use crate::replica::ReplicaError;
 
 /// Where a replica is in a request. `docs/internals/reads.md` has the transitions.
@@ -77,21 +77,22 @@ impl<'p> Contacts<'p> {
         self.contacts.iter().filter(|contact| holds(&contact.state)).map(|contact| contact.node).collect()
     }
 
-    /// The first spare whose answer would count beside those that are counted on.
+    /// The first spare whose answer would count beside those that are counted on, and count most: one of a replica that stays where the range moves counts in both
+    /// sets.
     fn spare_beside(&self, counted: &mut Vec<NodeIndex>) -> Option<usize> {
-        let ring = self.nodes.ring();
-        let before = count_towards(self.needs, ring, counted).0;
-        for (index, contact) in self.contacts.iter().enumerate() {
-            if contact.state != State::Spare {
-                continue;
+        let mut best = None;
+        for (index, contact) in self.contacts.iter().enumerate().filter(|(_, contact)| contact.state == State::Spare) {
+            let gain = brings_nearer(self.needs, self.nodes.ring(), counted, contact.node);
+            if gain > best.map_or(0, |(_, most)| most) {
+                best = Some((index, gain));
             }
-            counted.push(contact.node);
-            if count_towards(self.needs, ring, counted).0 > before {
-                return Some(index);
+            if gain > 0 && !matches!(self.needs, Required::Halves(_)) {
+                break;
             }
-            counted.pop();
         }
-        None
+        let (index, _) = best?;
+        counted.push(self.contacts[index].node);
+        Some(index)
     }
 
     /// The replicas to ask now: as few as the level needs beside those that have answered or are expected to. Those are open from now on.

@@ -199,13 +199,14 @@ impl Reads {
         level: ConsistencyLevel,
         reading: Reading<'_, '_, impl RowSink>,
     ) -> Result<ReadDone, Failure> {
-        let (nodes, needs) = (replication.nodes(), replication.required(level));
+        let nodes = replication.nodes();
+        let is_here_enough = |needs| is_enough(needs, nodes.ring(), &[nodes.local()]);
         let Reading { table, command, limits, sink } = reading;
-        if replication.replicas_of_all() == Some(&[nodes.local()]) && is_enough(needs, nodes.ring(), &[nodes.local()]) {
+        if replication.replicas_of_all() == Some(&[nodes.local()]) && is_here_enough(replication.required(level)) {
             return Ok(scan_shards(&self.shards, table, command, limits, sink).await?);
         }
         let mut after = command.after;
-        for Piece { keys, readers, order } in ranges(replication, needs, &command.keys) {
+        for Piece { keys, needs, readers, order } in ranges(replication, level, &command.keys) {
             let KeyRange::Tokens { end, .. } = keys else { unreachable!("ranges are of tokens") };
             if after.is_some_and(|after| is_behind(after.token, end)) {
                 continue;
@@ -221,7 +222,7 @@ impl Reads {
             let (extent, time) = (Extent::AllShards, self.shards.timeouts.get(TimeoutKind::Range));
             let from = Readers { nodes, needs, order: &order, extent, time };
             let reading = Reading { table, command, limits, sink: &mut *sink };
-            let is_here = is_enough(needs, nodes.ring(), &[nodes.local()]) && readers == [nodes.local()];
+            let is_here = is_here_enough(needs) && readers == [nodes.local()];
             let done = match is_here {
                 true => self.scan_here(&from, reading).await?,
                 false => Box::pin(self.read_from(&from, reading, Vec::new())).await?,

@@ -421,7 +421,8 @@ impl Agreement<'_> {
             AcceptEnd::Chosen if self.chosen.is_some() => Ok(true),
             AcceptEnd::Chosen => {
                 let mutations = self.planned_mutations(&proposal);
-                let committed = self.agreements.writes.commit_for(mutations, self.plan.needs.clone()).await;
+                let needs = (self.plan.epoch(), self.plan.needs.clone());
+                let committed = self.agreements.writes.commit_for(mutations, needs).await;
                 committed.map_err(|failure| self.error(failure))?;
                 Ok(false)
             }

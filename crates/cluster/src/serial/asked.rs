@@ -47,7 +47,7 @@ impl Electorate {
     pub(super) fn of(shards: &Rc<Shards>, plan: &ReplicaPlan<'_>, planned: Epoch) -> Electorate {
         let (nodes, ring) = (plan.nodes, plan.nodes.ring());
         let is_near = |node: &NodeIndex| ring.node(*node).datacenter == ring.local_node().datacenter;
-        let counts = |node: &NodeIndex| !matches!(plan.needs, Required::Local(_)) || is_near(node);
+        let counts = |node: &NodeIndex| !plan.needs.is_local() || is_near(node);
         let members = plan.replicas.iter().copied().filter(counts).filter(|&node| nodes.is_alive(node)).collect();
         let (shards, nodes, needs) = (Rc::clone(shards), Rc::clone(nodes), plan.needs.clone());
         Electorate { shards, nodes, needs, members, shard: plan.shard, planned }

@@ -212,7 +212,7 @@ impl Writes {
         let mut groups: BTreeMap<Vec<NodeIndex>, Vec<PlannedMutation>> = BTreeMap::new();
         for mut planned in planned {
             planned.plan_again(&self.placement, &self.shards.fence);
-            let mut replicas = planned.replication.replicas(planned.token).to_vec();
+            let mut replicas = planned.replicas().to_vec();
             replicas.sort_unstable();
             groups.entry(replicas).or_default().push(planned);
             self.shards.runtime.maybe_yield().await;

@@ -149,7 +149,9 @@ fn leader_of(planned: &PlannedMutation) -> Option<NodeIndex> {
     let nodes = planned.replication.nodes();
     let (ring, local) = (nodes.ring(), nodes.local());
     let is_near = |node: &NodeIndex| ring.node(*node).datacenter == ring.local_node().datacenter;
-    let contacts: Vec<NodeIndex> = planned.contacts().collect();
+    // One that does not have all of its data yet would begin from less.
+    let settled = planned.replication.settled(planned.token);
+    let contacts: Vec<NodeIndex> = planned.contacts().filter(|node| settled.contains(node)).collect();
     let own = contacts.iter().find(|node| **node == local);
     own.or(contacts.iter().find(|node| is_near(node))).or(contacts.first()).copied()
 }

@@ -48,29 +48,39 @@ impl PlannedMutation {
         self.moment = fence.moment();
     }
 
+    /// The replicas that it is for, alive or not.
+    pub(super) fn replicas(&self) -> &[NodeIndex] {
+        self.replication.written(self.token, ConsistencyLevel::All).0
+    }
+
+    /// The answers that it needs at a level.
+    pub(super) fn needs(&self, level: ConsistencyLevel) -> &Required {
+        self.replication.written(self.token, level).1
+    }
+
     /// Its live replicas.
     pub(super) fn contacts(&self) -> impl Iterator<Item = NodeIndex> {
         let nodes = self.replication.nodes();
-        self.replication.replicas(self.token).iter().copied().filter(|&node| nodes.is_alive(node))
+        self.replicas().iter().copied().filter(|&node| nodes.is_alive(node))
     }
 
     /// Its replicas that are none of its contacts: they are down, and miss it.
     pub(super) fn absent(&self, contacts: &[NodeIndex]) -> impl Iterator<Item = NodeIndex> {
-        self.replication.replicas(self.token).iter().copied().filter(|node| !contacts.contains(node))
+        self.replicas().iter().copied().filter(|node| !contacts.contains(node))
     }
 
     /// True if this node is its only replica, and its answer enough for `needs`: then nothing is counted or hinted, and this node's refusal is
     /// the answer.
     pub(super) fn is_local(&self, needs: &Required) -> bool {
         let nodes = self.replication.nodes();
-        let is_only = matches!(self.replication.replicas(self.token), [only] if *only == nodes.local());
+        let is_only = matches!(self.replicas(), [only] if *only == nodes.local());
         is_only && is_enough(needs, nodes.ring(), &[nodes.local()])
     }
 }
 
 /// True if this node is the only replica of all mutations, and enough for `level`: nothing is sent to another.
 pub fn are_local(planned: &[PlannedMutation], level: ConsistencyLevel) -> bool {
-    planned.iter().all(|planned| planned.is_local(planned.replication.required(level)))
+    planned.iter().all(|planned| planned.is_local(planned.needs(level)))
 }
 
 /// Plans mutations by the present ring that were planned by another. Their moments stay: what they rest on beside the ring is as old as it was.
@@ -107,7 +117,7 @@ pub(super) fn is_whole_everywhere(planned: &[PlannedMutation]) -> bool {
         }
     };
     let owners = |planned: &PlannedMutation| {
-        let replicas = planned.replication.replicas(planned.token).iter();
+        let replicas = planned.replicas().iter();
         let mut owners: Vec<_> = replicas.map(|&node| (node, owner(node, planned))).collect();
         owners.sort_by_key(|(node, _)| *node);
         owners

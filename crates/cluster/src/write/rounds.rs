@@ -36,7 +36,7 @@ use crate::counts::count;
 use crate::fence::{Fence, NO_EPOCH, Plan};
 use crate::hints::Ending;
 use crate::outcome::Failure;
-use crate::plan::{Nodes, Placement, Replication};
+use crate::plan::{Nodes, Placement};
 use crate::replica::{ReplicaError, ReplicaShard, WriteTerms};
 use crate::timeouts::TimeoutKind;
 
@@ -50,14 +50,18 @@ const ENDED_TIMES: u32 = 3;
 pub(super) enum Needs {
     /// As many as the level asks for, by each mutation's own replication.
     Level(ConsistencyLevel),
+    /// As many as the electorate of a plan by the ring of an epoch; on a later ring a majority of each datacenter's replicas, which is at least as many.
+    Electorate(Epoch, Required),
     /// So many, whatever the replication.
     Fixed(Required),
 }
 
 impl Needs {
-    pub(super) fn of(&self, replication: &Replication) -> Required {
+    pub(super) fn of(&self, planned: &PlannedMutation) -> Required {
         match self {
-            Needs::Level(level) => replication.required(*level).clone(),
+            Needs::Level(level) => planned.needs(*level).clone(),
+            Needs::Electorate(epoch, needs) if *epoch == planned.replication.epoch() => needs.clone(),
+            Needs::Electorate(..) => planned.replication.majority_of_each(planned.token),
             Needs::Fixed(required) => required.clone(),
         }
     }
@@ -357,7 +361,7 @@ impl Writes {
             let hosts = acknowledged.get(index).map_or(&[][..], Vec::as_slice);
             assert_eq!(of.replication.epoch(), nodes.ring().epoch(), "a write is planned by one ring");
             let has_it = |node: &NodeIndex| hosts.contains(&nodes.ring().node(*node).host_id);
-            let replicas = of.replication.replicas(of.token).iter().copied();
+            let replicas = of.replicas().iter().copied();
             let written: Vec<NodeIndex> = replicas.filter(has_it).collect();
             let contacts: Vec<NodeIndex> = of.contacts().filter(|node| !has_it(node)).collect();
             for &node in &contacts {
@@ -366,7 +370,7 @@ impl Writes {
             for node in of.absent(&contacts).filter(|node| !has_it(node)) {
                 put(&mut absent, Place::There(node), index);
             }
-            tally.push(needs.of(&of.replication), written, contacts);
+            tally.push(needs.of(of), written, contacts);
         }
         for part in absent {
             part.is_missed(&missed, &nodes, &planned);
@@ -538,7 +542,7 @@ impl Sent {
 /// True if this node is the only replica of all, and enough.
 fn is_local(planned: &[PlannedMutation], needs: &Needs) -> bool {
     planned.iter().all(|planned| match needs {
-        Needs::Level(level) => planned.is_local(planned.replication.required(*level)),
-        Needs::Fixed(required) => planned.is_local(required),
+        Needs::Level(level) => planned.is_local(planned.needs(*level)),
+        Needs::Electorate(_, required) | Needs::Fixed(required) => planned.is_local(required),
     })
 }

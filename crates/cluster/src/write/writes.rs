@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use runtime::ShardId;
 use storage::{Ack, ApplyError, TryOutcome};
-use topology::{ConsistencyLevel, Required};
+use topology::{ConsistencyLevel, Epoch, Required};
 
 use super::missed::Hinting;
 use super::planned::{PlannedMutation, onto_one_ring};
@@ -91,13 +91,13 @@ impl Writes {
         self.write_planned(planned, needs, Kind::COMMIT).await
     }
 
-    /// The same, for those whose answers an electorate needs.
+    /// The same, for those whose answers an electorate needs, by the ring of an epoch.
     pub(crate) async fn commit_for(
         self: &Rc<Self>,
         planned: Vec<PlannedMutation>,
-        needs: Required,
+        (epoch, needs): (Epoch, Required),
     ) -> Result<(), Failure> {
-        self.write_planned(planned, Needs::Fixed(needs), Kind::COMMIT).await
+        self.write_planned(planned, Needs::Electorate(epoch, needs), Kind::COMMIT).await
     }
 
     /// The epochs of the ring and of the tables, as this shard knows them.

@@ -5,6 +5,7 @@ mod counters;
 mod deadlines;
 mod fence;
 mod levels;
+mod moving;
 mod overtaken;
 mod serial;
 mod timeouts;

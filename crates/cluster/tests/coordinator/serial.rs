@@ -17,7 +17,8 @@ use topology::{Token, token_of};
 
 use crate::world::{Change, LIMITS, Member, PAUSE, Shape, TABLE, on_nodes, on_seldom_synced, on_shape, table};
 
-const KEY: &[u8] = b"k";
+/// The partition of all attempts.
+pub const KEY: &[u8] = b"k";
 const CUT: Link = Link {
     latency_min_nanos: 20_000,
     latency_max_nanos: 200_000,
@@ -116,7 +117,7 @@ async fn propose(attempt: &mut Attempt, value: u64) -> Result<Proposed, Agreemen
 }
 
 /// A statement that writes a value made of the present one, where it makes one. Gives what it saw.
-async fn write(
+pub async fn write(
     node: &Member,
     level: ConsistencyLevel,
     commit: ConsistencyLevel,

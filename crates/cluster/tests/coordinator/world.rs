@@ -21,6 +21,7 @@ use runtime::Runtime;
 use runtime::sim::{Keep, Link, World, WorldOptions};
 use schema::{Column, ColumnId, ColumnKind, KeyspaceDef, Schema, SchemaChange, Table, TableId, TableOptions};
 use storage::{Flow, RowSink, Shard, StorageOptions, SyncMode, Truncations};
+use topology::operations::{Kind, Operation, OperationId, Phase, Target};
 use topology::{ConsistencyLevel, Epoch, HostId, Node, NodeIndex, ReplicationStrategy, Ring, Sharder, Token, token_of};
 
 pub const TABLE: TableId = TableId([7; 16]);
@@ -48,6 +49,8 @@ fn planted() -> planted::Planted {
 pub enum Change {
     /// The ring is of the first so many nodes.
     Ring(u8),
+    /// The third node joins the first two; the operation is in this phase.
+    Joining(Phase),
     /// The table is emptied.
     Truncate,
     /// The keyspace has so many replicas.
@@ -107,6 +110,23 @@ fn ring(shape: Shape, epoch: u64, nodes: u8, local: u8) -> Rc<Ring> {
         tokens: (0..4).map(|turn| Token(i64::from(turn) * (i64::MAX / 4) + i64::from(number) * (1 << 60))).collect(),
     };
     Rc::new(Ring::new(Epoch(epoch), (0..nodes).map(node).collect(), NodeIndex(u16::from(local))))
+}
+
+/// The ring when the third node has joined.
+pub fn ring_after() -> Rc<Ring> {
+    ring(Shape::Simple(2), FIRST, NODES, 0)
+}
+
+/// The ring and the operation by which the third node joins, as a node sees it.
+fn joining(shape: Shape, epoch: u64, phase: Phase, local: u8) -> (Rc<Ring>, Rc<Operation>) {
+    let after = ring(shape, epoch, NODES, local);
+    let mut nodes = after.nodes().to_vec();
+    let joining = nodes.last_mut().expect("three nodes");
+    let tokens = [(joining.host_id, std::mem::take(&mut joining.tokens))].into();
+    let (id, kind, target) = (OperationId(1), Kind::Bootstrap, Target::Tokens(tokens));
+    let (is_without_copy, is_forced, lost) = (false, false, Default::default());
+    let operation = Operation { id, kind, phase, target, is_without_copy, is_forced, lost };
+    (Rc::new(Ring::new(Epoch(epoch), nodes, NodeIndex(u16::from(local)))), Rc::new(operation))
 }
 
 pub fn table() -> Table {
@@ -279,6 +299,10 @@ impl Member {
         let (coordinator, storage) = (&self.coordinator, self.coordinator.storage());
         match change {
             Change::Ring(nodes) => coordinator.install_ring(ring(self.site.shape, epoch.0, nodes, self.number)),
+            Change::Joining(phase) => {
+                let (ring, operation) = joining(self.site.shape, epoch.0, phase, self.number);
+                coordinator.install_ring_with(ring, Some(operation));
+            }
             Change::Truncate => {
                 coordinator.fence().truncating(epoch, TABLE);
                 let position = storage.begin_truncation(TABLE);

@@ -66,7 +66,7 @@ impl Engine {
                 let binds = Binds { values, generated: &[], long_texts_checked: false };
                 let key = single_key(&modification.table, &modification.key, &binds, &mut scratch.key)?;
                 let token = token_of(key);
-                let plan = inner.coordinator.plan(&modification.replication, token, level)?;
+                let plan = inner.coordinator.plan_write(&modification.replication, token, level)?;
                 required = plan.required;
                 let owner = inner.coordinator.place_of_write(&plan);
                 if owner != *place.get_or_insert(owner) {

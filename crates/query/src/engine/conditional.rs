@@ -295,7 +295,7 @@ pub(super) fn check_commit(
     levels: Levels,
 ) -> Result<u32, QueryError> {
     let (token, _) = request.key();
-    Ok(engine.inner.coordinator.plan(&modification.replication, token, levels.commit)?.required)
+    Ok(engine.inner.coordinator.plan_write(&modification.replication, token, levels.commit)?.required)
 }
 
 /// The levels that a request asks for, in the words of Cassandra where they do not fit.

@@ -55,7 +55,7 @@ impl Engine {
         let scratch = &mut *scratch;
         let key = single_key(&modification.table, &modification.key, binds, &mut scratch.key)?;
         let token = token_of(key);
-        let plan = inner.coordinator.plan(&modification.replication, token, level)?;
+        let plan = inner.coordinator.plan_write(&modification.replication, token, level)?;
         match inner.coordinator.place_of_write(&plan) {
             PlanPlace::Here => {}
             PlanPlace::Shard(shard) => return Ok(Outcome::OfShard(shard)),
@@ -125,7 +125,7 @@ impl Engine {
         self.inner.runtime.maybe_yield().await;
         for key in keys {
             let token = token_of(&key);
-            let plan = self.inner.coordinator.plan(&modification.replication, token, level)?;
+            let plan = self.inner.coordinator.plan_write(&modification.replication, token, level)?;
             let buffer = self.mutation_buffer(binds.values, modification).await;
             let mut mutation = buffer.map_err(|error| QueryError::Write {
                 error: error.into(),

@@ -1,6 +1,8 @@
 //! The answers that a request needs while its range moves.
 
-use crate::consistency::Required;
+use std::rc::Rc;
+
+use crate::consistency::{HalfRequired, Required};
 use crate::ring::{NodeIndex, Ring};
 
 /// One half of a moving range, as a request counts in it.
@@ -33,6 +35,16 @@ impl<'a> Needs<'a> {
     /// The halves that count.
     pub fn halves(&self) -> impl Iterator<Item = Half<'a>> {
         self.old.into_iter().chain(self.new)
+    }
+
+    /// The same as a value of its own, which a request keeps.
+    pub fn to_required(&self) -> Required {
+        let half = |half: &Half<'_>| HalfRequired { replicas: half.replicas.to_vec(), required: half.required.clone() };
+        match (&self.old, &self.new) {
+            (Some(old), Some(new)) => Required::Halves(Rc::new([half(old), half(new)])),
+            (Some(only), None) | (None, Some(only)) => only.required.clone(),
+            (None, None) => unreachable!("a half counts"),
+        }
     }
 
     /// True if these answers are enough. An answer of a replica of both halves counts in both.

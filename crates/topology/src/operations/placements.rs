@@ -65,6 +65,11 @@ impl Placements {
         Placement { old: self.old.map.replicas(token), new: self.new.map.replicas(token) }
     }
 
+    /// The replicas before the operation.
+    pub fn before(&self) -> &ReplicaMap {
+        &self.old.map
+    }
+
     /// The answers that a level needs in each half, where the coordinator is the present ring's local node.
     pub fn levels(&self, level: ConsistencyLevel, present: &Ring) -> Levels {
         let datacenter = &present.local_node().datacenter;

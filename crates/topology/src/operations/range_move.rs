@@ -41,6 +41,11 @@ impl RangeMove {
         self
     }
 
+    /// The replicas on both sides.
+    pub fn placement(&self) -> Placement<'_> {
+        Placement { old: &self.old, new: &self.new }
+    }
+
     /// The old set, in the ring's order.
     pub fn old_replicas(&self) -> &[NodeIndex] {
         &self.old
