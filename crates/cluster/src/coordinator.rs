@@ -138,20 +138,13 @@ impl Coordinator {
         coordinator
     }
 
-    /// Plans by another ring from now on. What was planned by the one before is done by that one. Connections to nodes that stay are kept, new
+    /// Plans by another ring from now on, of which an operation moves tokens, if one does: its nodes without tokens join, and all keep those that they have until it is
+    /// done. What was planned by the one before is done by that one. Connections to nodes that stay are kept, new
     /// nodes are dialled, and connections to and from nodes that left end. Replications are to be asked for again.
     ///
     /// # Panics
     /// If the ring's epoch is not later than the present one's, or its local node is another.
-    pub fn install_ring(&self, ring: Rc<Ring>) {
-        self.install_ring_with(ring, None);
-    }
-
-    /// The same for a ring of which an operation moves tokens: its nodes without tokens join, and all keep their tokens until it is done.
-    ///
-    /// # Panics
-    /// As [`Coordinator::install_ring`].
-    pub fn install_ring_with(&self, ring: Rc<Ring>, operation: Option<Rc<Operation>>) {
+    pub fn install_ring(&self, ring: Rc<Ring>, operation: Option<Rc<Operation>>) {
         let epoch = ring.epoch();
         self.inner.incoming.follow(ring.others().map(|node| node.host_id));
         if self.inner.placement.install(ring, operation) {
@@ -211,12 +204,8 @@ impl Coordinator {
         plan.place(plan.is_local_alone(), self.shard())
     }
 
-    /// True if a scan at `level` can be answered. Gives how many answers the level needs for each partition.
-    pub fn check_scan(&self, replication: &Replication, level: ConsistencyLevel) -> Result<u32, Unavailable> {
-        plan::check_all(replication, level)
-    }
-
-    /// The same for a scan of the tokens between two bounds, of which only these ranges' replicas are asked.
+    /// True if a scan at `level` of the tokens between two bounds can be answered, for which only these ranges' replicas are asked. Gives how many answers the level
+    /// needs for each partition.
     pub fn check_range(
         &self,
         replication: &Replication,

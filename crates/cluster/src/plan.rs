@@ -15,4 +15,4 @@ pub(crate) use choice::{Choice, order};
 pub(crate) use count::{brings_nearer, count_towards, is_enough};
 pub(crate) use nodes::Nodes;
 pub(crate) use placement::Placement;
-pub(crate) use replica_plan::{check_all, check_range, plan, plan_for, plan_write};
+pub(crate) use replica_plan::{check_range, plan, plan_for, plan_write};

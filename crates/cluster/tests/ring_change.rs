@@ -134,7 +134,7 @@ async fn follow(runtime: Runtime, first: Rc<Ring>, rings: Rings) {
     loop {
         let next = rings.borrow_mut().pop_front();
         if let Some(ring) = next {
-            coordinator.install_ring(ring);
+            coordinator.install_ring(ring, None);
         }
         runtime.sleep(PAUSE).await;
     }
@@ -223,7 +223,7 @@ fn a_ring_grows_and_shrinks_under_way() {
         let writing = client.runtime.spawn(Group::Query, async move { writer.write(vec![late]).await });
         client.runtime.yield_now().await;
         rings[1].borrow_mut().push_back(ring(2, 3, 1));
-        client.coordinator.install_ring(ring(2, 3, 0));
+        client.coordinator.install_ring(ring(2, 3, 0), None);
         assert!(client.coordinator.is_up(host_id(1)), "who stays is up without a new connection");
         assert_eq!(writing.await, Ok(()));
         assert_eq!(client.plan(&of_two, b"b", all), Ok(1), "an old replication plans by its own ring");
@@ -241,7 +241,7 @@ fn a_ring_grows_and_shrinks_under_way() {
         let mixed = vec![planned(&of_two, b"e"), planned(&of_three, b"f")];
         assert_eq!(client.write(mixed).await, Ok(()));
 
-        client.coordinator.install_ring(ring(3, 2, 0));
+        client.coordinator.install_ring(ring(3, 2, 0), None);
         rings[1].borrow_mut().push_back(ring(3, 2, 1));
         assert!(!client.coordinator.is_up(host_id(2)), "who left is no peer");
         let unavailable = Unavailable { level: all, required: 3, alive: 2, datacenter: None };
@@ -268,11 +268,11 @@ fn a_refusal_names_the_shard_and_the_node() {
 #[test]
 #[should_panic(expected = "epoch 1 cannot come after 1")]
 fn an_epoch_grows() {
-    on_three_nodes(async |client, _| client.coordinator.install_ring(ring(1, 3, 0)));
+    on_three_nodes(async |client, _| client.coordinator.install_ring(ring(1, 3, 0), None));
 }
 
 #[test]
 #[should_panic(expected = "a node stays the same in all rings that it sees")]
 fn a_node_does_not_become_another() {
-    on_three_nodes(async |client, _| client.coordinator.install_ring(ring(2, 3, 1)));
+    on_three_nodes(async |client, _| client.coordinator.install_ring(ring(2, 3, 1), None));
 }

@@ -252,7 +252,7 @@ bugs! {
         "A write to a range that moves is not sent to the replicas that gain it.";
     ReadsFlipBeforeCopy, "reads-flip-before-copy", Coordinator, "moving::the_new_replicas_are_read_when_they_have_copied",
         "Replicas that gain a range are read before they have copied it.";
-    LosingNotWrittenAfterFlip, "losing-not-written-after-flip", Coordinator, "moving::a_reader_that_lags_sees_what_is_written_after_the_flip",
+    LosingNotWrittenAfterFlip, "losing-not-written-after-flip", Coordinator, "moving::what_is_written_after_the_flip_is_at_the_losing_replicas_too",
         "Replicas that lose a range are not written any more while lagging coordinators may read them.";
     LocalCountsRemote, "local-counts-remote", Coordinator, "counters::a_local_level_counts_no_answers_of_other_datacenters",
         "Levels of this datacenter count the answers of others.";

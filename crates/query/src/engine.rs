@@ -265,7 +265,7 @@ impl Engine {
 
     /// Plans by another ring from now on, whose epoch must be later. See [`Coordinator::install_ring`].
     pub fn install_ring(&self, ring: Rc<Ring>) {
-        self.inner.coordinator.install_ring(ring);
+        self.inner.coordinator.install_ring(ring, None);
         let catalog = self.catalog().on_present_ring(&self.inner.coordinator);
         *self.inner.catalog.borrow_mut() = Rc::new(catalog);
     }

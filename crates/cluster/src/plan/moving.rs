@@ -8,7 +8,7 @@ use topology::{ConsistencyLevel, NodeIndex, ReplicaMap, Required, Ring, Strategy
 
 use super::replication::LEVELS;
 
-/// What each level needs, in the order of [`LEVELS`].
+/// The answers that each level needs, in the order of [`LEVELS`].
 pub(super) type ByLevel = [Required; LEVELS.len()];
 
 /// The moving ranges of one strategy.
@@ -28,7 +28,7 @@ struct MovingRange {
     range: RangeMove,
     /// The replicas of both sets, the staying ones first.
     both: Vec<NodeIndex>,
-    /// What each level needs where both sets count, when it was asked for.
+    /// The answers that each level needs where both sets count, when they were asked for.
     needs: OnceCell<Box<ByLevel>>,
 }
 

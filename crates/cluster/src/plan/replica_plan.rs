@@ -153,16 +153,6 @@ fn of_serial(replicas: &[NodeIndex], nodes: &Nodes, needs: &Required, refused: U
     }
 }
 
-/// Checks every range of the ring, for a scan over all of them.
-pub(crate) fn check_all(replication: &Replication, level: ConsistencyLevel) -> Result<u32, Unavailable> {
-    for end in replication.range_ends() {
-        // From the last token to the end of the tokens is the first node's range.
-        let (replicas, needs) = replication.read(end.unwrap_or(Token::MIN), level);
-        check(replicas, replication.nodes(), needs, level)?;
-    }
-    Ok(replication.required(level).total())
-}
-
 /// Checks the ranges of the ring that have tokens between two bounds.
 pub(crate) fn check_range(
     replication: &Replication,
@@ -244,6 +234,8 @@ mod tests {
 
     use super::*;
 
+    const ALL: (Bound<Token>, Bound<Token>) = (Bound::Unbounded, Bound::Unbounded);
+
     fn alone(nodes: u8) -> Rc<Nodes> {
         let node = |number: u8| Node {
             host_id: HostId([number; 16]),
@@ -283,7 +275,7 @@ mod tests {
             plan(&three, Sharder::new(1), Token(5), ConsistencyLevel::Quorum).unwrap_err(),
             Unavailable { level: ConsistencyLevel::Quorum, required: 2, alive: 1, datacenter: None }
         );
-        assert!(check_all(&three, ConsistencyLevel::All).is_err());
+        assert!(check_range(&three, ConsistencyLevel::All, ALL).is_err());
     }
 
     #[test]
@@ -295,7 +287,7 @@ mod tests {
             plan(&one, Sharder::new(1), Token(1_000), ConsistencyLevel::One).unwrap_err(),
             Unavailable { level: ConsistencyLevel::One, required: 1, alive: 0, datacenter: None }
         );
-        assert!(check_all(&one, ConsistencyLevel::One).is_err());
+        assert!(check_range(&one, ConsistencyLevel::One, ALL).is_err());
     }
 
     #[test]
@@ -323,7 +315,7 @@ mod tests {
             let refused = plan(&unknown, Sharder::new(1), Token(5), level).unwrap_err();
             assert_eq!((refused.required, refused.alive), (1, 0), "{level}");
         }
-        assert!(check_all(&unknown, ConsistencyLevel::All).is_err());
+        assert!(check_range(&unknown, ConsistencyLevel::All, ALL).is_err());
     }
 
     #[test]

@@ -107,19 +107,21 @@ impl Replication {
             let among: Vec<NodeIndex> = replicas.filter(|node| hosts.contains(&ring.node(*node).host_id)).collect();
             is_enough(&self.majority_of_each(token), ring, &among)
         };
-        self.range_ends().into_iter().all(|end| has(end.unwrap_or(Token::MIN)))
+        self.range_ends().all(|end| has(end.unwrap_or(Token::MIN)))
     }
 
     /// The ends of the ranges within which all tokens have the same replicas, ascending; `None`: the end of the tokens, where the first range begins again.
-    pub(crate) fn range_ends(&self) -> Vec<Option<Token>> {
-        let owners = self.ring().owners().iter().map(|&(token, _)| token);
-        let moving = self.moving.iter().flat_map(|moving| moving.ends());
-        let mut ends: Vec<Token> = owners.chain(moving).collect();
-        if self.moving.is_some() {
-            ends.sort_unstable();
-            ends.dedup();
-        }
-        ends.into_iter().map(Some).chain([None]).collect()
+    pub(crate) fn range_ends(&self) -> impl Iterator<Item = Option<Token>> {
+        let mut moving: Vec<Token> = self.moving.iter().flat_map(|moving| moving.ends()).collect();
+        moving.sort_unstable();
+        let mut owners = self.ring().owners().iter().map(|&(token, _)| token).peekable();
+        let mut moving = moving.into_iter().peekable();
+        let ends = std::iter::from_fn(move || {
+            let next = owners.peek().into_iter().chain(moving.peek()).min().copied()?;
+            while owners.next_if_eq(&next).is_some() || moving.next_if_eq(&next).is_some() {}
+            Some(next)
+        });
+        ends.map(Some).chain([None])
     }
 
     /// The nodes that its indices mean.

@@ -114,7 +114,7 @@ fn what_is_written_after_the_flip_is_at_the_losing_replicas_too() {
     });
 }
 
-/// A coordinator whose plan is from before the operation is told so by each replica that has applied WriteBoth.
+/// Each replica that has applied WriteBoth refuses a plan from before the operation.
 #[test]
 fn a_write_by_a_plan_from_before_reaches_the_new_set_too() {
     on_nodes(2, 2, async |node| {

@@ -18,7 +18,7 @@ use topology::{Token, token_of};
 use crate::world::{Change, LIMITS, Member, PAUSE, Shape, TABLE, on_nodes, on_seldom_synced, on_shape, table};
 
 /// The partition of all attempts.
-pub const KEY: &[u8] = b"k";
+pub const KEY: &[u8] = b"s";
 const CUT: Link = Link {
     latency_min_nanos: 20_000,
     latency_max_nanos: 200_000,

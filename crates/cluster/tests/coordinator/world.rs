@@ -298,10 +298,10 @@ impl Member {
     fn apply(&self, epoch: Epoch, change: Change) {
         let (coordinator, storage) = (&self.coordinator, self.coordinator.storage());
         match change {
-            Change::Ring(nodes) => coordinator.install_ring(ring(self.site.shape, epoch.0, nodes, self.number)),
+            Change::Ring(nodes) => coordinator.install_ring(ring(self.site.shape, epoch.0, nodes, self.number), None),
             Change::Joining(phase) => {
                 let (ring, operation) = joining(self.site.shape, epoch.0, phase, self.number);
-                coordinator.install_ring_with(ring, Some(operation));
+                coordinator.install_ring(ring, Some(operation));
             }
             Change::Truncate => {
                 coordinator.fence().truncating(epoch, TABLE);

@@ -74,7 +74,10 @@ impl Engine {
                 let required = coordinator.check_range(&select.replication, level, range)?;
                 (required, select.replication.first_reader(token).unwrap_or(here))
             }
-            None => (coordinator.check_scan(&select.replication, level)?, here),
+            None => {
+                let all = (Bound::Unbounded, Bound::Unbounded);
+                (coordinator.check_range(&select.replication, level, all)?, here)
+            }
         };
         let refusals = vec![Refusal { node, error: ReplicaError::TooManyTombstones }];
         let error = QueryError::Read { error: Failure::Failed { received: 0, refusals }, level, required };

@@ -303,6 +303,7 @@ fn majorities(required: &Required, factors: &[u32], coordinator: usize) -> BTree
         Required::PerDatacenter(quotas) => {
             quotas.iter().find(|(name, _)| *name == datacenter(number)).map_or(0, |(_, count)| *count)
         }
+        Required::Halves(_) => unreachable!("of one half"),
     };
     let of_all = (None, required.total(), all);
     let of_each = (0..factors.len()).map(|number| (Some(number), forced_in(number), factors[number]));

@@ -408,7 +408,7 @@ fn a_hint_for_a_node_that_left_goes_to_the_present_replicas() {
         for key in &all {
             client.write(key, ConsistencyLevel::Any).await.expect("a hint is enough");
         }
-        client.coordinator.install_ring(ring(2, 2, 0));
+        client.coordinator.install_ring(ring(2, 2, 0), None);
         client.until(|client| client.figures().rerouted > 0 && client.figures().bytes == 0).await;
         own.replace(keys_of(&client.coordinator).await);
         done.set(true);

@@ -100,7 +100,7 @@ fn requests_are_planned_by_the_rules_of_operations() {
         };
         let nodes = Rc::new(Nodes::new(Rc::new(ring.clone()), None));
         let replication = Replication::new(nodes, &strategy, Some(&*rules), Some((&operation, Planted::NONE)));
-        let ends = replication.range_ends();
+        let ends: Vec<Option<Token>> = replication.range_ends().collect();
         let mut tokens: Vec<Token> = ends.iter().map(|end| end.unwrap_or(Token::MIN)).collect();
         tokens.extend(tokens.clone().iter().map(|token| Token(token.0.wrapping_add(1))));
         tokens.extend((0..20).map(|_| Token(draw.next() as i64)));
