@@ -20,6 +20,7 @@ mod moving;
 mod nodes;
 mod peers;
 mod recovery;
+mod repair;
 mod snitch;
 mod tls;
 mod traces;
