@@ -7,10 +7,11 @@ use super::nodes::{KEYSPACE_OF_ONE, Three, until};
 
 /// No read mends what a node lacks.
 const TABLE: &str = "CREATE TABLE ks.t (k int PRIMARY KEY, v text) WITH read_repair = 'NONE'";
-const PENDING: &str = "SELECT files FROM system_views.pending_hints";
+/// A row for each node with hints that wait, also where they are in no file yet.
+const PENDING: &str = "SELECT host_id FROM system_views.pending_hints";
 const ROWS: i32 = 200;
 
-/// True if the client's node has hints that wait. The answer ends with their files' count, or with that of no rows.
+/// True if the client's node has hints that wait. The answer ends with the id of a node, or with the number of no rows.
 fn has_pending(client: &mut Connection) -> bool {
     let answer = client.query(PENDING).expect("a local read").body;
     !answer.ends_with(&[0; 4])

@@ -20,6 +20,7 @@ mod moving;
 mod nodes;
 mod peers;
 mod recovery;
+mod refresh;
 mod repair;
 mod snitch;
 mod tls;

@@ -246,6 +246,8 @@ bugs! {
         "A counter's delta is sent again when no answer came.";
     TenureKept, "tenure-kept", Coordinator, "counters::a_range_that_was_lost_and_gained_again_is_counted_in_another_part",
         "A node that gains a range again counts under the id that it had before it lost the range.";
+    PurgedWhileReceiving, "purged-while-receiving", Storage, "copying::nothing_is_purged_while_a_range_is_received",
+        "Compaction purges tombstones of a table while older rows of it are received.";
     LocalCountsRemote, "local-counts-remote", Coordinator, "counters::a_local_level_counts_no_answers_of_other_datacenters",
         "Levels of this datacenter count the answers of others.";
     EachCountsOne, "each-counts-one", Coordinator, "levels::a_level_of_each_datacenter_waits_for_all_of_them",

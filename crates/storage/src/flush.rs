@@ -177,6 +177,11 @@ impl Shard {
         flusher.room.notified().await;
     }
 
+    /// Memory was given back by what is no flush.
+    pub(crate) fn flush_gave_room(&self) {
+        self.flusher().room.notify_all();
+    }
+
     /// Notes that a table was truncated when this was the log's end.
     pub(crate) fn note_truncation(&self, sequence: u64) {
         self.flusher().truncated_at.set(Some(sequence));
@@ -641,7 +646,7 @@ impl Progress {
 }
 
 /// What is known of a memtable's content: its partitions are counted, and the smallest numbers are those of its beginning.
-fn estimate(memtable: &Rc<Memtable>) -> Estimates {
+pub(crate) fn estimate(memtable: &Rc<Memtable>) -> Estimates {
     let mut estimates = Estimates { partitions: u64::from(memtable.partition_count()), ..Estimates::default() };
     let mut least = Least { estimates: &mut estimates };
     let mut walk = FlushWalk::over(memtable.clone());

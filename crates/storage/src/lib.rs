@@ -12,6 +12,7 @@ mod cache;
 mod chunked_apply;
 mod commitlog;
 mod compaction;
+mod copying;
 mod counted;
 mod counter;
 mod discard;
@@ -42,13 +43,14 @@ pub use batchlog::{BatchId, UnfinishedBatch, batch_created, is_batch_unfinished}
 pub use cache::CacheCounters;
 pub use chunked_apply::is_small;
 pub use compaction::{Compacted, CompactionError, Garbage, Scrubbed};
+pub use copying::{Copied, CopyError, CopyScan, CopySource, CopyTarget};
 pub use counter::{CountError, counters_unsynced};
 pub use error::{ApplyError, FlushError, OpenError, SyncError};
 pub use figures::{Buckets, EndedCompaction, RunningCompaction, StorageLoad, TableFigures};
 pub use options::{ReplayPosition, StorageOptions, SyncMode, Truncations};
 pub use recovery::{
-    DoubtfulManifests, FilesToTakeIn, doubt_manifests, find_data, find_files_at_start, last_boot_in_data,
-    shards_in_data,
+    DoubtfulManifests, FilesToTakeIn, OtherReplicas, doubt_manifests, find_data, find_files_at_start,
+    last_boot_in_data, shards_in_data,
 };
 pub use sampling::{Sampled, SampledPartition};
 pub use shard::{Ack, LogSequence, Shard, StorageStats, log_ends};

@@ -30,7 +30,7 @@ use crate::options::{ReplayPosition, StorageOptions, Truncations};
 use crate::shard::{Engine, Shard};
 
 pub(crate) use files::{CoveredElsewhere, FoundFiles};
-pub use foreign_files::find_files_at_start;
+pub use foreign_files::{OtherReplicas, find_files_at_start};
 pub use lost_manifests::{DoubtfulManifests, doubt_manifests};
 pub use refresh::FilesToTakeIn;
 pub use survey::{find_data, last_boot_in_data, shards_in_data};

@@ -20,7 +20,7 @@ pub use history::{Change, Effect, Extent, Known, Requests, Seen, SharedRequests,
 pub use reach::Reach;
 pub use serial::{Conditional, Kept, Serial};
 pub use serial_reader::SerialReader;
-pub use sums::{CountSeen, Place, Sum, Sums};
+pub use sums::{CountSeen, OPEN_MAX, Place, Sum, Sums};
 pub use tables::{
     MAPS_FROM, PIECE_ROWS, PIECES_FROM, SELECT_COUNT, SELECT_MAP, SELECT_PARTITION, SELECT_PIECE, is_piece,
     prepare_tables, read_map,

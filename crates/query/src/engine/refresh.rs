@@ -1,9 +1,21 @@
 //! Files that an operator has taken in while the node runs, led by shard 0 as schema changes are: one thing after the other.
 
+use cluster::coordinator::Replication;
 use storage::{FilesToTakeIn, OpenError};
+use topology::Token;
 
 use super::Engine;
 use crate::control::{ControlReply, ControlRequest};
+
+/// The addresses of a token's replicas; `None`: this node is one of them, or has no others beside it.
+fn other_replicas(replication: &Replication, token: Token) -> Option<String> {
+    let (ring, replicas) = (replication.ring(), replication.replicas(token));
+    if ring.others().next().is_none() || replicas.contains(&ring.local()) {
+        return None;
+    }
+    let addresses = replicas.iter().map(|node| ring.node(*node).address.ip().to_string());
+    Some(addresses.collect::<Vec<_>>().join(", "))
+}
 
 impl Engine {
     /// Takes in the files that a person laid into a table's folder, or into its `upload/`. On shard 0. The error says what could not be done, or
@@ -13,8 +25,10 @@ impl Engine {
         let _turns = (self.proposer().turn().await, self.proposer().turn_of_shards().await);
         let found = self.catalog().find(Some(keyspace), table).map_err(|error| error.to_string())?;
         let storage = self.inner.coordinator.storage();
+        let replication = self.catalog().replication_of(found.table.id);
+        let others = |token| replication.as_ref().and_then(|replication| other_replicas(replication, token));
         let sentence = |error: OpenError| error.to_string();
-        let files = storage.find_files_to_take_in(found.table.id).await.map_err(sentence)?;
+        let files = storage.find_files_to_take_in(found.table.id, &others).await.map_err(sentence)?;
         if !files.is_empty() {
             let taken_in = self.take_in(&files).await;
             taken_in.map_err(|what| {

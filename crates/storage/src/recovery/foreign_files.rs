@@ -13,6 +13,7 @@ use std::rc::Rc;
 use runtime::Runtime;
 use schema::{Schema, Table};
 use sstable::{Component, Descriptor, Generation, Version};
+use topology::Token;
 
 use crate::commitlog::io_error;
 use crate::discard::{DATA, table_folder};
@@ -79,6 +80,35 @@ fn may_be_ours(descriptor: &Descriptor) -> bool {
     descriptor.version == Version::DA && matches!(descriptor.generation, Generation::Unique(_))
 }
 
+/// Gives the replicas of a token's partition in words; `None`: this node is one of them.
+pub type OtherReplicas<'o> = dyn Fn(Token) -> Option<String> + 'o;
+
+/// Partitions of an SSTable that this node is no replica of.
+#[derive(Default)]
+struct Strays {
+    partitions: u64,
+    count: u64,
+    first: Option<(Token, String)>,
+}
+
+impl Strays {
+    fn see(&mut self, token: Token, others: &OtherReplicas<'_>) {
+        self.partitions += 1;
+        let Some(replicas) = others(token) else { return };
+        self.count += 1;
+        self.first.get_or_insert((token, replicas));
+    }
+
+    /// Fails if there are some.
+    fn none(self) -> Result<(), String> {
+        let Strays { partitions, count, first } = self;
+        let Some((token, replicas)) = first else { return Ok(()) };
+        Err(format!(
+            "this node is not a replica of {count} of its {partitions} partitions; the replicas of the first, of token {token}, are {replicas}"
+        ))
+    }
+}
+
 /// Checks all of an SSTable before it is imported into `table`; the error says why it is not.
 pub(super) async fn check(
     runtime: &Runtime,
@@ -86,24 +116,30 @@ pub(super) async fn check(
     folder: &Path,
     descriptor: &Descriptor,
     table: &Rc<Table>,
+    others: &OtherReplicas<'_>,
 ) -> Result<(), String> {
     let opened = Sstable::open(runtime, pages, folder, descriptor.clone(), table).await;
     let sstable = opened.map_err(|error| error.to_string())?;
     sstable.check_header()?;
-    sstable.check().await.map_err(|error| error.to_string())
+    let mut strays = Strays::default();
+    let checked = sstable.check(|token| strays.see(token, others)).await;
+    checked.map_err(|error| error.to_string())?;
+    strays.none()
 }
 
 /// Before a start with `--import-sstables` opens any shard: moves what lies in the tables' `upload/` into their folders, and lists there what the
 /// shards are to import. Files that are refused stay where they are, with a line in the log: what cannot be read is its owner's matter, and must
-/// not keep the node from starting. `dir` is the node's data folder. How many were moved.
+/// not keep the node from starting. Of a cluster's replicas a start knows nothing yet: whoever has others asks for a refresh instead. `dir` is the node's data
+/// folder. How many were moved.
 pub async fn find_files_at_start(runtime: &Runtime, dir: &Path, schema: &Schema) -> Result<u64, OpenError> {
     let (generations, pages) = (Generations::default(), PageCache::new(CHECK_CACHE_BYTES));
+    let of_this_node = |_| None;
     let known = Manifests::new(runtime, dir, runtime.shard_count()).all_in_force().await?;
     let mut count = 0;
     // The server's own are in a form of its own, whatever others call theirs.
     for table in schema.tables().filter(|table| !schema::system_keyspaces::is_system(&table.keyspace)) {
         let name = format!("{}.{}", table.keyspace, table.name);
-        let brought = bring_in_upload(runtime, dir, &pages, table, &generations).await?;
+        let brought = bring_in_upload(runtime, dir, &pages, table, &generations, &of_this_node).await?;
         count += brought.moved.len() as u64;
         let below = table_folder(table);
         let folder = dir.join(DATA).join(&below);
@@ -121,7 +157,11 @@ pub async fn find_files_at_start(runtime: &Runtime, dir: &Path, schema: &Schema)
                 continue;
             }
             let is_checked = brought.moved.contains(&descriptor);
-            match if is_checked { Ok(()) } else { check(runtime, &pages, &folder, &descriptor, table).await } {
+            match if is_checked {
+                Ok(())
+            } else {
+                check(runtime, &pages, &folder, &descriptor, table, &of_this_node).await
+            } {
                 Ok(()) => listed.push(descriptor),
                 Err(what) => refused.push(format!("cannot import foreign sstable {descriptor}: {what}")),
             }

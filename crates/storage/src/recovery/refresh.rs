@@ -23,7 +23,7 @@ use sstable::Descriptor;
 use crate::error::{ApplyError, OpenError};
 use crate::generation::Generations;
 use crate::manifest::FileName;
-use crate::recovery::foreign_files::{Foreign, check};
+use crate::recovery::foreign_files::{Foreign, OtherReplicas, check};
 use crate::recovery::list;
 use crate::recovery::upload::{Brought, bring_in_upload};
 use crate::shard::Shard;
@@ -57,12 +57,17 @@ impl FilesToTakeIn {
 }
 
 impl Shard {
-    /// Looks which files of a table are to be imported, checks them, and lists them. On shard 0.
-    pub async fn find_files_to_take_in(&self, id: TableId) -> Result<FilesToTakeIn, OpenError> {
+    /// Looks which files of a table are to be imported, checks them, and lists them. A file with a partition that only `others` are replicas of is left alone. On
+    /// shard 0.
+    pub async fn find_files_to_take_in(
+        &self,
+        id: TableId,
+        others: &OtherReplicas<'_>,
+    ) -> Result<FilesToTakeIn, OpenError> {
         let Some(table) = self.definition(id) else { return Err(gone(id)) };
         let (runtime, dir, pages) = (self.runtime(), &self.options().dir, self.pages());
         let Brought { left_alone, moved } =
-            bring_in_upload(runtime, dir, pages, &table, &Generations::default()).await?;
+            bring_in_upload(runtime, dir, pages, &table, &Generations::default(), others).await?;
         let folder = self.table_folder(&table);
         let path = self.data_folder().join(&folder);
         let mut files = FilesToTakeIn { table: id, folder: folder.clone(), descriptors: Vec::new(), left_alone };
@@ -75,7 +80,7 @@ impl Shard {
             // Of those that this shard knows, another one may not know all.
             if !is_known(&descriptor) {
                 if !moved.contains(&descriptor)
-                    && let Err(what) = check(runtime, pages, &path, &descriptor, &table).await
+                    && let Err(what) = check(runtime, pages, &path, &descriptor, &table, others).await
                 {
                     files.left_alone.push(format!("cannot import foreign sstable {descriptor}: {what}"));
                     continue;

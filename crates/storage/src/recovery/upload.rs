@@ -29,7 +29,7 @@ use crate::commitlog::io_error;
 use crate::discard::{DATA, not_found_is_fine, table_folder};
 use crate::error::OpenError;
 use crate::generation::Generations;
-use crate::recovery::foreign_files::check;
+use crate::recovery::foreign_files::{OtherReplicas, check};
 use crate::recovery::list;
 use crate::recovery::sets::{self, Set, Sets, sync_components};
 use crate::sstable::PageCache;
@@ -53,6 +53,7 @@ struct Upload<'u> {
     runtime: &'u Runtime,
     pages: &'u Rc<PageCache>,
     table: &'u Rc<Table>,
+    others: &'u OtherReplicas<'u>,
     folder: PathBuf,
     upload: PathBuf,
 }
@@ -74,6 +75,7 @@ pub(super) async fn bring_in_upload(
     pages: &Rc<PageCache>,
     table: &Rc<Table>,
     generations: &Generations,
+    others: &OtherReplicas<'_>,
 ) -> Result<Brought, OpenError> {
     let folder = dir.join(DATA).join(table_folder(table));
     let upload = folder.join(UPLOAD);
@@ -81,7 +83,7 @@ pub(super) async fn bring_in_upload(
     if !runtime.exists(&upload).await.map_err(io_error(&upload))? {
         return Ok(brought);
     }
-    let upload = Upload { runtime, pages, table, folder, upload };
+    let upload = Upload { runtime, pages, table, others, folder, upload };
     if let Some(moves) = list::read(runtime, &upload.upload, parse_move).await? {
         stdx::sometimes!("upload gone on with");
         upload.carry_out(&moves, &mut brought).await?;
@@ -162,7 +164,7 @@ impl Upload<'_> {
                 return Err("Data.db does not match its digest".to_owned());
             }
         }
-        check(self.runtime, self.pages, &self.upload, descriptor, self.table).await
+        check(self.runtime, self.pages, &self.upload, descriptor, self.table, self.others).await
     }
 
     /// A file's length and checksum.

@@ -14,6 +14,7 @@ use sstable::byte_comparable::{self, Place};
 use sstable::data::check_types;
 use sstable::statistics::PARTITIONER;
 use sstable::{Block, Blocks};
+use topology::Token;
 
 use crate::sstable::error::ReadError;
 use crate::sstable::index::{Between, Wide};
@@ -44,11 +45,14 @@ impl Sstable {
         check_types(&statistics.header, &self.view.borrow().table).map_err(|error| error.to_string())
     }
 
-    /// Reads all of the file and compares it with its indexes. Pauses by budget.
-    pub async fn check(self: &Rc<Self>) -> Result<(), ReadError> {
+    /// Reads all of the file and compares it with its indexes; `seen` receives each partition's token. Pauses by budget.
+    pub async fn check(self: &Rc<Self>, mut seen: impl FnMut(Token)) -> Result<(), ReadError> {
         let mut check = Check::begin(self).await?;
         loop {
             check.item().await?;
+            if check.scan.at() == At::Partition {
+                seen(check.scan.key().0);
+            }
             if check.scan.at() == At::End {
                 return check.end().await;
             }

@@ -191,7 +191,7 @@ fn what_is_not_whole_or_not_readable_is_left_alone() {
 
 /// A refresh of one shard. What was left alone.
 pub async fn refresh(shard: &storage::Shard) -> Vec<String> {
-    let files = shard.find_files_to_take_in(TABLE).await.expect("the disk works");
+    let files = shard.find_files_to_take_in(TABLE, &|_| None).await.expect("the disk works");
     shard.name_files_to_take_in(&files).await.expect("the disk works");
     shard.open_files_taken_in(&files).await.expect("the disk works");
     shard.clear_files_taken_in(&files).await.expect("the disk works");
@@ -296,12 +296,31 @@ fn a_refresh_brings_back_a_snapshot_and_says_what_it_leaves_alone() {
 }
 
 #[test]
+fn a_file_with_partitions_that_the_node_is_no_replica_of_is_left_alone() {
+    let folder = Folder::new("refreshed-strange");
+    let laid = &folder;
+    let body = |_, shard: storage::Shard| async move {
+        lay_foreign_file_into(laid, 0..100);
+        let others = |token: topology::Token| (token.0 < 0).then(|| "10.0.0.2, 10.0.0.3".to_owned());
+        let files = shard.find_files_to_take_in(TABLE, &others).await.expect("the disk works");
+        assert!(files.is_empty());
+        let [sentence] = files.left_alone.as_slice() else { panic!("{:?}", files.left_alone) };
+        let words = " of its 100 partitions; the replicas of the first, of token -";
+        assert!(sentence.contains(words) && sentence.ends_with(", are 10.0.0.2, 10.0.0.3"), "{sentence}");
+        // Where no other is a replica, the same file is imported.
+        assert_eq!(refresh(&shard).await, Vec::<String>::new());
+        assert_eq!(read_all_rows(&shard, TABLE).await.len(), 100);
+    };
+    with_shard(&Setup::new(&folder, 1), body).expect("it opens");
+}
+
+#[test]
 fn a_start_goes_on_with_a_refresh_that_was_cut_off() {
     let folder = Folder::new("refresh-cut-off");
     let laid = &folder;
     lay_foreign_file_into(laid, 0..100);
     let body = |_, shard: storage::Shard| async move {
-        shard.find_files_to_take_in(TABLE).await.expect("the disk works");
+        shard.find_files_to_take_in(TABLE, &|_| None).await.expect("the disk works");
         // What comes behind the list is not its matter.
         lay_foreign_file_into(laid, 200..210);
     };
@@ -328,7 +347,7 @@ fn shards_take_a_file_in_step_by_step() {
                 assert_eq!(read_all_rows(&shard, TABLE).await, Vec::<u32>::new());
                 let leads = runtime.shard().0 == 0;
                 if leads {
-                    let files = shard.find_files_to_take_in(TABLE).await.expect("the disk works");
+                    let files = shard.find_files_to_take_in(TABLE, &|_| None).await.expect("the disk works");
                     *found.lock().expect("no shard panics with it") = Some(files);
                 }
                 meeting.wait(1);

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use super::*;
-use crate::workload::requests::{Change, Extent, PIECE_ROWS, PIECES_FROM, Sums, TruncateEnd, Truncation};
+use crate::workload::requests::{Change, Extent, OPEN_MAX, PIECE_ROWS, PIECES_FROM, Sums, TruncateEnd, Truncation};
 
 const KEY: Key = Key { partition: 1, clustering: 5 };
 const OTHER: Key = Key { partition: 2, clustering: 6 };
@@ -201,7 +201,7 @@ fn whole_logged_batches_are_all_or_nothing() {
     let mut history = three();
     change(&mut history, &[KEY, OTHER], Effect::Write, &QUORUM, 10, None);
     let is_whole = |history: &Requests, rows: &[(Key, u64)]| {
-        whole::judge_batches(history, &rows.iter().copied().collect()).is_empty()
+        whole::judge_batches(history, &rows.iter().copied().collect(), |_| true).is_empty()
     };
     assert!(is_whole(&history, &[]) && is_whole(&history, &[(KEY, 0), (OTHER, 0)]));
     assert!(!is_whole(&history, &[(KEY, 0)]) && !is_whole(&history, &[(OTHER, 0)]));
@@ -231,7 +231,7 @@ fn sums(all: &[(i64, &Reach, Option<u64>)]) -> Sums {
     let mut sums = Sums::default();
     for (number, (amount, reach, acknowledged)) in all.iter().enumerate() {
         let start = 10 * (number as u64 + 1);
-        let begun = sums.begin(PLACE, *amount, (*reach).clone(), start).expect("few are open");
+        let begun = sums.begin(PLACE, *amount, (*reach).clone(), start, OPEN_MAX).expect("few are open");
         sums.all[begun].acknowledged = *acknowledged;
     }
     sums

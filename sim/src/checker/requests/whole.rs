@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use histories::write_isolation::are_together;
 
 use crate::workload::Key;
-use crate::workload::requests::{Effect, Extent, PIECE_ROWS, Requests, Seen};
+use crate::workload::requests::{Change, Effect, Extent, PIECE_ROWS, Requests, Seen};
 
 /// Judges a read of a piece: all of its rows have one value, or none is there.
 pub fn judge_piece(seen: &Seen, partition: i32) -> Result<(), String> {
@@ -17,10 +17,15 @@ pub fn judge_piece(seen: &Seen, partition: i32) -> Result<(), String> {
     }
 }
 
-/// Judges logged batches, given all rows when nothing is under way any more. What was changed again since tells nothing.
-pub fn judge_batches(history: &Requests, rows: &BTreeMap<Key, u64>) -> Vec<String> {
+/// Judges those logged batches that `must_be_whole`, given all rows when nothing is under way any more. What was changed again since tells nothing.
+pub fn judge_batches(
+    history: &Requests,
+    rows: &BTreeMap<Key, u64>,
+    must_be_whole: impl Fn(&Change) -> bool,
+) -> Vec<String> {
     let mut violations = Vec::new();
-    for (number, change) in history.changes.iter().enumerate().filter(|(_, change)| change.is_logged) {
+    let judged = |change: &Change| change.is_logged && must_be_whole(change);
+    for (number, change) in history.changes.iter().enumerate().filter(|(_, change)| judged(change)) {
         let Extent::Rows(keys) = &change.extent else { continue };
         let number = number as u64;
         let (mut there, mut missing) = (Vec::new(), Vec::new());

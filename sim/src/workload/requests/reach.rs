@@ -33,6 +33,14 @@ impl Reach {
         }
     }
 
+    /// The replicas that have it at least.
+    pub fn count(&self) -> u32 {
+        match self {
+            Reach::Some(count) => *count,
+            Reach::Each(each) => each.iter().sum(),
+        }
+    }
+
     /// True if any replicas of one and any of the other have one in common.
     pub fn meets(&self, other: &Reach, factors: &[u32]) -> bool {
         let rest = |each: &[u32]| each.iter().zip(factors).map(|(reached, factor)| factor - reached).sum::<u32>();

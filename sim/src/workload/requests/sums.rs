@@ -7,6 +7,8 @@ use super::Reach;
 
 /// The most amounts of one counter whose outcome is not known: the checker tries all choices of them.
 pub const OPEN_MAX: usize = 8;
+/// The most of them that troubles may leave: when all has healed, each counter takes amounts again.
+pub const OPEN_IN_TROUBLES_MAX: usize = 6;
 
 /// A counter: its partition and row.
 pub type Place = (i32, i32);
@@ -53,10 +55,10 @@ pub struct Sums {
 }
 
 impl Sums {
-    /// Takes note of an amount that is about to be sent, and gives its number; `None`: too much of that counter is not known.
-    pub fn begin(&mut self, place: Place, amount: i64, reach: Reach, start: u64) -> Option<usize> {
+    /// Takes note of an amount that is about to be sent, and gives its number; `None`: of so many of that counter, `open_max`, the outcome is not known.
+    pub fn begin(&mut self, place: Place, amount: i64, reach: Reach, start: u64, open_max: usize) -> Option<usize> {
         let is_open = |sum: &&Sum| sum.place == place && sum.acknowledged.is_none() && !sum.is_void;
-        if self.all.iter().filter(is_open).count() >= OPEN_MAX {
+        if self.all.iter().filter(is_open).count() >= open_max {
             return None;
         }
         let known = Vec::new();

@@ -15,7 +15,7 @@ use runtime::{Group, Runtime};
 use super::serial::Kept;
 use super::serial_answers::{note_end, note_refusal};
 use super::serial_levels::{home_of, serial_level, set_levels};
-use super::sums::Place;
+use super::sums::{OPEN_IN_TROUBLES_MAX, OPEN_MAX, Place};
 use super::tables::{
     DELETE_ENTRY, DELETE_PARTITION, DELETE_PIECE, DELETE_RANGE, DELETE_ROW, INSERT, INSERT_PIECE, LIMIT, MAPS_FROM,
     PIECE_ROWS, PIECES_FROM, SELECT_BACKWARDS, SELECT_COUNT, SELECT_LIMITED, SELECT_MAP, SELECT_PARTITION,
@@ -352,10 +352,11 @@ impl Worker {
         let Some(mut connected) = self.connect(self.work.writes).await else { return };
         let (mut numbers, mut statements) = (Vec::new(), Vec::new());
         let start = self.now();
+        let open_max = if self.history.borrow().healed.is_some() { OPEN_MAX } else { OPEN_IN_TROUBLES_MAX };
         for _ in 0..count {
             let place = self.place();
             let amount = amount(&mut |bound| self.below(bound));
-            let begun = self.history.borrow_mut().sums.begin(place, amount, connected.reach.clone(), start);
+            let begun = self.history.borrow_mut().sums.begin(place, amount, connected.reach.clone(), start, open_max);
             let Some(number) = begun else { continue };
             numbers.push(number);
             let (partition, row) = place;

@@ -138,7 +138,7 @@ async fn same(runtime: &Runtime, folder: &Path, descriptor: &Descriptor, random:
     let sstable = sstable.unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(sstable.partitions(), content.keys.len() as u64, "{name}");
     sstable.check_header().unwrap_or_else(|error| panic!("{name}: {error}"));
-    sstable.check().await.unwrap_or_else(|error| panic!("{name}: {error}"));
+    sstable.check(|_| ()).await.unwrap_or_else(|error| panic!("{name}: {error}"));
     let all = ReadCommand::all(TABLE, NOW);
     let is_short = content.rows.len() < 2000;
     check_cuts(&content.model, &sstable, &all, 700, true).await;
@@ -207,7 +207,7 @@ fn what_only_checks_others_is_not_needed_to_read() {
             let pages = PageCache::new(64 << 10);
             let sstable = Sstable::open(&runtime, &pages, &scratch, descriptor.clone(), &table).await;
             let sstable = sstable.unwrap_or_else(|error| panic!("{error}"));
-            sstable.check().await.unwrap_or_else(|error| panic!("{error}"));
+            sstable.check(|_| ()).await.unwrap_or_else(|error| panic!("{error}"));
             all += 1;
             plain += u32::from(read(&folder, &descriptor, Component::CompressionInfo).is_none());
             for component in NEEDED {
