@@ -56,6 +56,16 @@ pub(crate) enum CopyFailed {
     Ended,
 }
 
+impl CopyFailed {
+    /// The storage's error at a unit.
+    pub(super) fn of_storage(unit: TokenRange, error: &storage::CopyError) -> CopyFailed {
+        match error {
+            storage::CopyError::Gone => CopyFailed::Changed,
+            error => CopyFailed::Storage { unit, error: error.to_string() },
+        }
+    }
+}
+
 /// A range as Cassandra prints it.
 pub(crate) struct Shown(pub(crate) TokenRange);
 

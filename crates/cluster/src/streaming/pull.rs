@@ -108,7 +108,7 @@ impl Pull {
                 let decoded = self.checked(unit, mutation)?;
                 sum.add(&decoded);
                 let put = target.put(mutation).await;
-                put.map_err(|error| CopyFailed::Storage { unit, error: error.to_string() })?;
+                put.map_err(|error| CopyFailed::of_storage(unit, &error))?;
             }
             let bytes: usize = page.mutations.iter().map(Vec::len).sum();
             progress.change(|figures| figures.bytes += bytes as u64);

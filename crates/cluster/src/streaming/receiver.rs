@@ -65,10 +65,7 @@ impl Receiver {
         pulls: &[Rc<Pull>],
         progress: &Progress,
     ) -> Result<(), CopyFailed> {
-        let storage = |error: storage::CopyError| match error {
-            storage::CopyError::Gone => CopyFailed::Changed,
-            error => CopyFailed::Storage { unit, error: error.to_string() },
-        };
+        let storage = |error: storage::CopyError| CopyFailed::of_storage(unit, &error);
         let mut target = CopyTarget::begin(&self.shards.storage, job.table, unit).map_err(storage)?;
         for pull in pulls {
             pull.unit(unit, &mut target, progress).await?;
