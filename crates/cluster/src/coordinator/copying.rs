@@ -11,7 +11,16 @@ pub fn repairs(coordinator: &Coordinator) -> &Rc<Repairs> {
     &coordinator.inner.repairs
 }
 
-/// The figures of each job by which this shard copies from other nodes, or has copied lately.
-pub fn copies(coordinator: &Coordinator) -> Vec<CopyFigures> {
-    coordinator.inner.jobs.figures()
+/// Copies to and from a shard.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Copies {
+    /// The figures of each job by which this shard copies from other nodes, or has copied in the last minute.
+    pub jobs: Vec<CopyFigures>,
+    /// Copies that other nodes have open at this shard.
+    pub open: usize,
+}
+
+/// The copies to and from this shard.
+pub fn copies(coordinator: &Coordinator) -> Copies {
+    Copies { jobs: coordinator.inner.jobs.figures(), open: coordinator.inner.shards.sources.count() }
 }

@@ -240,3 +240,33 @@ fn datacenters_and_hosts_choose_participants() {
     let primary = RepairChoice { is_primary: true, ..hosts(&[1, 3]) };
     assert_eq!(of(primary), Err(RepairRefused::PrimaryOfSome));
 }
+
+/// One body of each kind: `name: bytes in hexadecimal`. These bytes do not change while the version does not.
+const BODIES: &str = include_str!("../../testdata/repair.txt");
+
+#[test]
+fn a_body_of_each_kind_has_the_bytes_that_version_1_gave_it() {
+    let (name, planned) = (JobName([9; 16]), Epoch(5));
+    let (ranges, sources) = (vec![range(-5, 1 << 40)], vec![host(1), host(2)]);
+    let job = CopyJob { table: TableId([7; 16]), ranges, sources, planned };
+    let orders =
+        [("begin", JobOrder::Begin(name, Box::new(job))), ("ask", JobOrder::Ask(name)), ("end", JobOrder::End(name))];
+    let figures = CopyFigures { units_done: 1, units: 2, rows: 3, bytes: 4, files: 5 };
+    let reports = [
+        ("running", JobReport { state: JobState::Running, figures }),
+        ("failed", JobReport { state: JobState::Failed("words".into()), figures }),
+    ];
+    let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    let mut text = String::new();
+    for (name, order) in &orders {
+        let mut bytes = Vec::new();
+        encode_order(order, &mut bytes);
+        text += &format!("{name}: {} {}\n", verb(order), hex(&bytes));
+    }
+    for (name, report) in &reports {
+        let mut bytes = Vec::new();
+        encode_report(report, &mut bytes);
+        text += &format!("{name}: {} {}\n", kind::STATE, hex(&bytes));
+    }
+    assert_eq!(text, BODIES);
+}

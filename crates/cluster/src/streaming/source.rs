@@ -95,6 +95,11 @@ impl Sources {
         })
     }
 
+    /// How many are open.
+    pub(crate) fn count(&self) -> usize {
+        self.open.borrow().len()
+    }
+
     /// Answers a request of another node's shard. Dropped, the future ends the work, and the unit begins again at its first page.
     pub(crate) async fn answer(self: &Rc<Self>, from: HostId, planned: Epoch, request: CopyRequest) -> CopyAnswer {
         match request {

@@ -198,3 +198,37 @@ fn a_sum_counts_rows_and_sees_content_and_order() {
     encoder.finish();
     assert_eq!(sum_of(&[&deletion]).rows, 1, "a deletion of a partition is counted as a row is");
 }
+
+/// One body of each kind: `name: bytes in hexadecimal`. These bytes do not change while the version does not.
+const BODIES: &str = include_str!("../../testdata/copying.txt");
+
+#[test]
+fn a_body_of_each_kind_has_the_bytes_that_version_1_gave_it() {
+    let unit = TokenRange { after: Token(-5), end: Token(1 << 40) };
+    let (copy, shard) = (CopyNumber(0x0102_0304_0506_0708), 3);
+    let receiver = Owner { shard: 1, sharder: Sharder { shards: 2, ignore_msb: 12 } };
+    let open = Open { copy, table: TABLE, shard, shards: 4, receiver, ranges: vec![unit] };
+    let end = Some(Sum { rows: 9, hash: [8; 16] });
+    let requests = [
+        ("open", CopyRequest::Open(Box::new(open))),
+        ("page of a unit", CopyRequest::Page(PageOf { copy, shard, unit, page: 7 })),
+        ("close", CopyRequest::Close { copy, shard }),
+    ];
+    let answers = [
+        ("opened", CopyAnswer::Opened(vec![vec![Token(1), Token(2)], Vec::new()])),
+        ("page", CopyAnswer::Page(Page { mutations: vec![mutation(b"k", 1)], end: None })),
+        ("last page", CopyAnswer::Page(Page { mutations: Vec::new(), end })),
+        ("closed", CopyAnswer::Closed),
+        ("restart", CopyAnswer::Restart),
+        ("not open", CopyAnswer::NotOpen),
+    ];
+    let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    let mut text = String::new();
+    for (name, request) in &requests {
+        text += &format!("{name}: {} {}\n", verb(request), hex(&bytes_of(request)));
+    }
+    for (name, answer) in &answers {
+        text += &format!("{name}: {} {}\n", answer.kind(), hex(&bytes_of_answer(answer)));
+    }
+    assert_eq!(text, BODIES);
+}

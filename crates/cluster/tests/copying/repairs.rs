@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
 
-use cluster::coordinator::{CommandState, RepairChoice, repairs};
+use cluster::coordinator::{CommandState, Copies, RepairChoice, copies, repairs};
 use runtime::sim::Link;
 use topology::{Token, TokenRange, token_of};
 
@@ -242,4 +242,49 @@ fn a_truncation_at_the_source_ends_a_repair() {
 #[test]
 fn a_drop_ends_a_repair() {
     a_change_ends_it(Change::Drop, 0);
+}
+
+#[test]
+fn an_ended_repair_leaves_no_copies_behind() {
+    on_nodes(&[1, 1], async |node| {
+        node.until_all_up().await;
+        let keys = keys(20);
+        differ(&node, &keys, 2, 20).await;
+        assert_done(&node.repair().await.state);
+        // Both ends are told, without anybody waiting for it.
+        node.runtime.sleep(Duration::from_secs(1)).await;
+        for other in 0..2 {
+            let left = node.on((other, 0), async |member| copies(&member.coordinator)).await;
+            assert_eq!(left, Copies::default(), "node {other}");
+        }
+    });
+}
+
+#[test]
+fn a_leader_that_dies_leaves_nothing_running() {
+    on_nodes(&[1, 1, 1], async |node| {
+        node.until_all_up().await;
+        let keys = keys(40);
+        differ(&node, &keys, 3, 100_000).await;
+        node.site.link(0, 1, SLOW);
+        node.site.link(0, 2, SLOW);
+        node.on((1, 0), async |member| _ = member.begin_repair(&RepairChoice::default())).await;
+        loop {
+            let here = copies(&node.coordinator);
+            if here.open > 0 && here.jobs.iter().any(|job| job.bytes > 0) {
+                break;
+            }
+            node.runtime.sleep(PAUSE).await;
+        }
+        node.site.link(1, 0, Link { is_cut: true, ..SLOW });
+        node.site.link(1, 2, Link { is_cut: true, ..SLOW });
+        node.site.cut_power(1);
+        for other in [0, 2] {
+            let began = node.runtime.now();
+            while node.on((other, 0), async |member| copies(&member.coordinator)).await != Copies::default() {
+                node.runtime.sleep(Duration::from_secs(1)).await;
+            }
+            assert!(node.runtime.now() - began < Duration::from_secs(180), "node {other} forgets it in time");
+        }
+    });
 }
