@@ -21,6 +21,7 @@ mod nodes;
 mod peers;
 mod recovery;
 mod refresh;
+mod repair;
 mod snitch;
 mod tls;
 mod traces;

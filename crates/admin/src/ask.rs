@@ -6,8 +6,8 @@ use std::time::Duration;
 use runtime::{Outside, OutsideResponder, OutsideSeat, ShardId, Unanswered};
 
 use crate::facts::{
-    CompactionFacts, EndedCompactionFacts, HintFacts, NodeFacts, ProcessFacts, SampledFacts, ScrubFacts, ShardFigures,
-    SlowQuery, SnapshotFacts, TableFacts, TableName, UpgradeFacts,
+    CompactionFacts, EndedCompactionFacts, HintFacts, NodeFacts, ProcessFacts, RepairFacts, SampledFacts, ScrubFacts,
+    ShardFigures, SlowQuery, SnapshotFacts, TableFacts, TableName, UpgradeFacts,
 };
 use crate::problem::Problem;
 
@@ -106,6 +106,8 @@ pub enum Question {
         /// Whether they are compacted.
         is_on: bool,
     },
+    /// Repairs that this node leads, of shard 0.
+    Repair(RepairOrder),
     /// A step of a drain.
     Drain(DrainStep),
     /// A step of a snapshot.
@@ -149,6 +151,41 @@ pub enum HintSwitch {
         /// Of the node with this id; `None`: of all.
         host_id: Option<String>,
     },
+}
+
+/// An order about repairs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RepairOrder {
+    /// Begin one.
+    Begin(RepairTerms),
+    /// Say how one is, once there is a line from `from` on, or it has ended, or after a time.
+    Status {
+        /// Its number.
+        number: u32,
+        /// The first line that is wanted.
+        from: usize,
+        /// The longest that it may take.
+        wait: Duration,
+    },
+    /// Say which run.
+    Running,
+}
+
+/// The part of a keyspace that is repaired.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RepairTerms {
+    /// The keyspace.
+    pub keyspace: String,
+    /// Its tables.
+    pub tables: Vec<TableName>,
+    /// Only ranges of which this node is the first replica.
+    pub is_primary: bool,
+    /// Only this range: its tokens, the first of which is outside.
+    pub range: Option<(i64, i64)>,
+    /// Only replicas in these datacenters; none: in all.
+    pub datacenters: Vec<String>,
+    /// Only these nodes; none: all.
+    pub hosts: Vec<IpAddr>,
 }
 
 /// Steps of a drain, each for all shards before the next.
@@ -241,6 +278,12 @@ pub enum Answer {
     Hints(HintFacts),
     /// To [`Question::AnswerTimes`]: host ids, and smoothed times in microseconds.
     AnswerTimes(Vec<(String, u64)>),
+    /// To [`RepairOrder::Begin`]: its number; `None`: no range has another replica.
+    RepairBegun(Option<u32>),
+    /// To [`RepairOrder::Status`].
+    Repair(Box<RepairFacts>),
+    /// To [`RepairOrder::Running`].
+    RunningRepairs(Vec<u32>),
     /// To [`Question::Timeout`].
     Timeout(Duration),
     /// It is done.

@@ -81,6 +81,23 @@ pub struct GroupFacts {
     pub lagging: usize,
 }
 
+/// A repair as its leader knows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs, reason = "docs/internals/admin.md says what each of them means")]
+pub struct RepairFacts {
+    /// `RUNNING`, `SUCCESSFUL` or `FAILED`.
+    pub state: &'static str,
+    /// Why it failed.
+    pub error: Option<String>,
+    /// Lines from the one asked for on, each with the wall clock, milliseconds since 1970.
+    pub lines: Vec<(i64, String)>,
+    pub units_done: u64,
+    pub units: u64,
+    pub rows: u64,
+    pub bytes: u64,
+    pub files: u64,
+}
+
 /// A keyspace and the names of its tables.
 #[derive(Debug, Clone)]
 pub struct KeyspaceFacts {

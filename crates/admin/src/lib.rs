@@ -22,13 +22,13 @@ mod snapshot;
 mod state;
 
 pub use ask::{
-    Answer, DrainStep, HintSwitch, Question, QuestionResponder, QuestionSeat, Questions, Refusal, SnapshotStep,
-    TimeoutKind, questions,
+    Answer, DrainStep, HintSwitch, Question, QuestionResponder, QuestionSeat, Questions, Refusal, RepairOrder,
+    RepairTerms, SnapshotStep, TimeoutKind, questions,
 };
 pub use facts::{
     Buckets, CompactionFacts, EndedCompactionFacts, FailedFacts, GroupFacts, HintFacts, KeyspaceFacts, LifeFacts,
-    NodeFacts, NodeHintFacts, ProcessFacts, RequestFacts, RingNode, SampledFacts, SampledPartition, ScrubFacts,
-    ShardFigures, SlowQuery, SnapshotFacts, TableFacts, TableName, UpgradeFacts, UpgradeNode,
+    NodeFacts, NodeHintFacts, ProcessFacts, RepairFacts, RequestFacts, RingNode, SampledFacts, SampledPartition,
+    ScrubFacts, ShardFigures, SlowQuery, SnapshotFacts, TableFacts, TableName, UpgradeFacts, UpgradeNode,
 };
 pub use listen::{Bound, Endpoint, ListenError, bind};
 pub use logging::LogLevel;

@@ -10,6 +10,7 @@ mod health;
 mod hints;
 mod life;
 mod node;
+mod repair;
 mod requests;
 mod sampling;
 mod snapshots;
@@ -42,6 +43,7 @@ fn rest() -> Router<App> {
         .merge(upgrade::routes())
         .merge(gossip::routes())
         .merge(departures::routes())
+        .merge(repair::routes())
         .merge(hints::routes())
         .merge(timeouts::routes())
         .merge(cache::routes())

@@ -5,6 +5,7 @@
 //! encoded. This is the door to it; the work is done by its parts: [`crate::plan`], [`crate::write`], [`crate::read`],
 //! [`crate::serial`] and [`crate::replica`]. See `docs/internals/coordinator.md`.
 
+mod copying;
 mod counters;
 mod peers;
 mod requests;
@@ -23,20 +24,25 @@ use crate::fence::Fence;
 use crate::hints::Delivery;
 use crate::plan::{self, Placement};
 use crate::read::Reads;
+
 use crate::replica::Shards;
 use crate::serial::Rounds;
+use crate::streaming::{Jobs, Receiver};
 use crate::write::Writes;
 
+pub use self::copying::{Copies, copies, repairs};
 pub use self::counters::{RequestCounters, answer_nanos};
 pub use crate::hints::{HintFigures, HintOptions, Hints, PendingHints};
 pub use crate::outcome::{Failure, Refusal};
 pub use crate::plan::{PlanPlace, ReplicaPlan, Replication, Unavailable};
 pub use crate::read::{PageEnd, ReadCounters, ReadPage, ReadsAhead};
+pub use crate::repair::{CommandState, RepairChoice, RepairRefused, RepairStatus, RepairedTable, Repairs};
 pub use crate::replica::{
     PageLimits, PageWriter, ReadRequest, ReplicaError, ReplicaReply, ReplicaRequest, ReplicaShard, Unsynced,
     rebuild_row,
 };
 pub use crate::serial::{Agreement, AgreementError, Agreements, Attempt, Found, LeftError, PlacedTable, Proposed};
+pub use crate::streaming::CopyFigures;
 pub use crate::timeouts::{TimeoutKind, TimeoutOptions, Timeouts};
 pub use crate::write::{PlannedMutation, are_local};
 pub use storage::reader::{Page, ReadDone, row_position};
@@ -54,6 +60,9 @@ struct Inner {
     reads: Rc<Reads>,
     rounds: Rc<Rounds>,
     agreements: Rc<Agreements>,
+    /// Copies from other nodes.
+    jobs: Rc<Jobs>,
+    repairs: Rc<Repairs>,
     /// Writes that other nodes missed.
     hints: Option<Rc<Hints>>,
     /// Where shard 0 sends the connections of other nodes. Set right after the coordinator is made: the seat's handler
@@ -120,7 +129,14 @@ impl Coordinator {
         let placement = Placement::new(ring, peers, strategies, planted);
         let writes = Writes::new(Rc::clone(&shards), Rc::clone(&placement), hints.clone());
         let reads = Rc::new(Reads::new(Rc::clone(&shards), scans_max));
+        let receiver = Receiver { shards: Rc::clone(&shards), placement: Rc::clone(&placement) };
+        let jobs = Jobs::new(receiver);
+        let weak = Rc::downgrade(&jobs);
+        let gone = ReplicaError::Gone { shard: shards.here().into() };
+        shards.set_jobs(Box::new(move |order| weak.upgrade().ok_or_else(|| gone.clone())?.obey(order)));
         let inner = Inner {
+            repairs: Repairs::new(&shards, &placement),
+            jobs,
             agreements: Agreements::new(&shards, &placement, &reads, &writes),
             writes,
             reads,

@@ -18,7 +18,9 @@ mod hints;
 mod outcome;
 mod plan;
 mod read;
+mod repair;
 mod serial;
+mod streaming;
 mod timeouts;
 mod write;
 

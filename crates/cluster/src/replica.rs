@@ -18,7 +18,7 @@ mod shards;
 mod unsynced;
 mod verbs;
 
-pub(crate) use codec::MUTATIONS_MAX;
+pub(crate) use codec::{FAILED, MUTATIONS_MAX, decode_failure, encode_failure, push_mutations, read_mutations};
 pub use codec::{decode_answer, decode_request, encode_answer, encode_request};
 pub use error::{ReplicaError, ReplicaShard};
 pub use message::{PageLimits, ReadRequest, ReplicaReply, ReplicaRequest, WriteTerms};
@@ -27,7 +27,7 @@ pub use paxos_message::{Accept, Accepted, Prepare, Prepared, Promised};
 pub use peer_message::{PeerAnswer, PeerRead, PeerRequest, PeerShard};
 pub use unsynced::Unsynced;
 
-pub(crate) use answer::answer;
+pub(crate) use answer::{answer, reach};
 pub(crate) use apply::{apply_error, apply_when_there_is_room, unreadable};
 pub(crate) use batch_log::{append_batch, log_batch, synced_batch};
 pub(crate) use digest::{Digest, DigestRule, digest_of};

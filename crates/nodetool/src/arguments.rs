@@ -177,6 +177,8 @@ pub(crate) enum Command {
     GarbageCollect(GarbageCollect),
     /// Scrub SSTables: rewrite damaged ones from their readable rows
     Scrub(Scrub),
+    /// Repair tables: each replica of a token range copies from all others what it lacks
+    Repair(Repair),
     /// Print running and pending compactions
     #[command(name = "compactionstats")]
     CompactionStats(CompactionStats),
@@ -363,6 +365,57 @@ pub(crate) struct Scrub {
     /// Concurrent SSTables; ignored: each shard reads one at a time
     #[arg(short = 'j', long)]
     pub(crate) jobs: Option<u32>,
+    /// Only this keyspace
+    pub(crate) keyspace: Option<String>,
+    /// Only these tables
+    pub(crate) tables: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+#[allow(clippy::struct_excessive_bools, reason = "the options are Cassandra's")]
+pub(crate) struct Repair {
+    /// (-full) Full repair; ignored: every repair is full
+    #[arg(long)]
+    pub(crate) full: bool,
+    /// (-pr) Only ranges of which the node is the first replica
+    #[arg(long)]
+    pub(crate) partitioner_range: bool,
+    /// (-st) Token after which the range to repair begins
+    #[arg(long, value_name = "TOKEN", allow_hyphen_values = true)]
+    pub(crate) start_token: Option<String>,
+    /// (-et) Token at which the range to repair ends
+    #[arg(long, value_name = "TOKEN", allow_hyphen_values = true)]
+    pub(crate) end_token: Option<String>,
+    /// (-dc) Only replicas in this datacenter; may be given several times
+    #[arg(long, value_name = "DATACENTER")]
+    pub(crate) in_dc: Vec<String>,
+    /// (-local) Only replicas in the node's datacenter
+    #[arg(long)]
+    pub(crate) in_local_dc: bool,
+    /// (-hosts) Only these nodes; may be given several times
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) in_hosts: Vec<String>,
+    /// (-inc; refused) Incremental repair
+    #[arg(long, visible_alias = "incremental")]
+    pub(crate) inc: bool,
+    /// (-prv; refused) Say what would be repaired
+    #[arg(long)]
+    pub(crate) preview: bool,
+    /// (-vd; refused) Check that repaired data is the same
+    #[arg(long)]
+    pub(crate) validate: bool,
+    /// (-seq) One node after the other; ignored
+    #[arg(long)]
+    pub(crate) sequential: bool,
+    /// (-dcpar) One datacenter after the other; ignored
+    #[arg(long)]
+    pub(crate) dc_parallel: bool,
+    /// Tables at a time; ignored: one at a time
+    #[arg(short = 'j', long)]
+    pub(crate) job_threads: Option<u32>,
+    /// (-tr) Trace the repair; ignored
+    #[arg(long)]
+    pub(crate) trace: bool,
     /// Only this keyspace
     pub(crate) keyspace: Option<String>,
     /// Only these tables

@@ -14,6 +14,7 @@ mod handoff;
 mod info;
 mod logging;
 mod proxyhistograms;
+mod repair;
 mod ring;
 mod scrub;
 mod snapshots;
@@ -53,6 +54,7 @@ pub(crate) fn run(command: &Command, node: &mut dyn Surroundings) -> Result<Answ
         Command::Compact(arguments) => compaction::compact(arguments, node),
         Command::GarbageCollect(arguments) => compaction::collect_garbage(arguments, node),
         Command::Scrub(arguments) => scrub::run(arguments, node),
+        Command::Repair(arguments) => repair::run(arguments, node),
         Command::CompactionStats(arguments) => compactionstats::run(arguments, node),
         Command::CompactionHistory(arguments) => compactionhistory::run(arguments, node),
         Command::Stop(arguments) => compaction::stop(arguments, node),

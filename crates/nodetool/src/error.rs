@@ -61,6 +61,14 @@ pub enum ToolError {
         /// Reason.
         reason: String,
     },
+    /// A repair ended, and not all of it is done. Cassandra's words.
+    #[error(
+        "Repair job has failed with the error message: {sentence}. Check the logs on the repair participants for further details"
+    )]
+    RepairFailed {
+        /// The node's own sentence.
+        sentence: String,
+    },
     /// The node says no.
     #[error("{sentence}")]
     Refused {

@@ -3,6 +3,7 @@
 //! One request after the other, over one connection where the node keeps it. An answer is bounded in length and in time; nothing
 //! is asked of a proxy, and no redirection is followed: the operator said which node is meant.
 
+use std::io::Write;
 use std::net::{IpAddr, ToSocketAddrs};
 use std::time::{Duration, SystemTime};
 
@@ -27,6 +28,8 @@ pub(crate) struct Client {
     port: u16,
     timeout: Duration,
     bytes_max: u64,
+    /// Lines of a command are printed before it ends.
+    shows: bool,
 }
 
 impl Client {
@@ -44,6 +47,7 @@ impl Client {
             port: arguments.port,
             timeout: Duration::from_secs(arguments.timeout),
             bytes_max: BODY_BYTES_MAX,
+            shows: !arguments.json,
         }
     }
 
@@ -119,6 +123,14 @@ impl Surroundings for Client {
             return Ok(body);
         }
         Err(ToolError::Refused { status, sentence: sentence(status, &body, request) })
+    }
+
+    fn show(&mut self, line: &str) {
+        if self.shows {
+            let mut output = std::io::stdout().lock();
+            // Who has closed it wants no more of it; the command goes on.
+            let _ = writeln!(output, "{line}").and_then(|()| output.flush());
+        }
     }
 
     #[expect(clippy::disallowed_methods, reason = "a client on no shard: there is no Runtime to ask for the time")]

@@ -102,6 +102,12 @@ pub(crate) fn date_and_time(ms: u64) -> String {
     text
 }
 
+/// Milliseconds since 1970 as Cassandra prints the time of a line: `2025-11-22 09:15:37,123`. Of UTC.
+pub(crate) fn stamp(ms: u64) -> String {
+    let minute = date_and_time(ms / 60_000 * 60_000).replace('T', " ");
+    format!("{minute}:{:02},{:03}", ms / 1000 % 60, ms % 1000)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

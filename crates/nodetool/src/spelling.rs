@@ -4,7 +4,7 @@
 
 use std::ffi::OsString;
 
-const LONG: [(&str, &str); 12] = [
+const LONG: [(&str, &str); 24] = [
     ("-pw", "--password"),
     ("-pwf", "--password-file"),
     ("-pp", "--print-port"),
@@ -17,6 +17,18 @@ const LONG: [(&str, &str); 12] = [
     ("-et", "--end-token"),
     ("-nt", "--no-ttl"),
     ("-id", "--compaction-id"),
+    ("-full", "--full"),
+    ("-pr", "--partitioner-range"),
+    ("-dc", "--in-dc"),
+    ("-local", "--in-local-dc"),
+    ("-hosts", "--in-hosts"),
+    ("-inc", "--inc"),
+    ("-prv", "--preview"),
+    ("-vd", "--validate"),
+    ("-seq", "--sequential"),
+    ("-dcpar", "--dc-parallel"),
+    ("-tr", "--trace"),
+    ("--partitioner-ranges", "--partitioner-range"),
 ];
 
 /// The arguments with every such option spelt out.

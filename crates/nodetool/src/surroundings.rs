@@ -113,6 +113,8 @@ fn encode(text: &str, target: &mut String) {
 pub(crate) trait Surroundings {
     /// The node's answer.
     fn ask(&mut self, request: &Request) -> Result<String, ToolError>;
+    /// Shows a line of a command that takes its time. With `--json` nothing is shown before the end.
+    fn show(&mut self, line: &str);
     /// Milliseconds since the epoch, of this machine's clock.
     fn now_ms(&self) -> u64;
     /// The name of an address, if it has one.

@@ -20,5 +20,8 @@ pub mod strategy;
 mod task;
 
 pub(crate) use compactor::Compactor;
+pub(crate) use merge::{Input, Merge, Sink};
+pub(crate) use outputs::Outputs;
+pub(crate) use purge::Rules;
 pub use scrub::Scrubbed;
 pub use task::{Compacted, CompactionError, Garbage};

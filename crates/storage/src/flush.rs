@@ -106,6 +106,11 @@ impl Flusher {
         number
     }
 
+    /// Memory was given back by what is no flush.
+    pub(crate) fn has_room(&self) {
+        self.room.notify_all();
+    }
+
     /// A truncation has ended: the table's flushes go on, and memory may have been given back.
     pub(crate) fn truncation_ended(&self) {
         self.wake.notify();
@@ -641,7 +646,7 @@ impl Progress {
 }
 
 /// What is known of a memtable's content: its partitions are counted, and the smallest numbers are those of its beginning.
-fn estimate(memtable: &Rc<Memtable>) -> Estimates {
+pub(crate) fn estimate(memtable: &Rc<Memtable>) -> Estimates {
     let mut estimates = Estimates { partitions: u64::from(memtable.partition_count()), ..Estimates::default() };
     let mut least = Least { estimates: &mut estimates };
     let mut walk = FlushWalk::over(memtable.clone());

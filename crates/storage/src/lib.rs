@@ -12,6 +12,7 @@ mod cache;
 mod chunked_apply;
 mod commitlog;
 mod compaction;
+mod copying;
 mod counted;
 mod counter;
 mod discard;
@@ -42,6 +43,7 @@ pub use batchlog::{BatchId, UnfinishedBatch, batch_created, is_batch_unfinished}
 pub use cache::CacheCounters;
 pub use chunked_apply::is_small;
 pub use compaction::{Compacted, CompactionError, Garbage, Scrubbed};
+pub use copying::{Copied, CopyError, CopyScan, CopySource, CopyTarget};
 pub use counter::{CountError, counters_unsynced};
 pub use error::{ApplyError, FlushError, OpenError, SyncError};
 pub use figures::{Buckets, EndedCompaction, RunningCompaction, StorageLoad, TableFigures};

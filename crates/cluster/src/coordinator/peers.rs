@@ -11,6 +11,7 @@ use topology::Epoch;
 use super::Coordinator;
 use crate::replica::{answer, register};
 use crate::write::Keeper;
+use crate::{repair, streaming};
 
 impl Coordinator {
     /// Accepts connections of the ring's other nodes. On shard 0, when every shard has its coordinator.
@@ -60,6 +61,8 @@ pub(super) fn open_peers(coordinator: &Coordinator, seat: MeshSeat<PeerSocket, (
             move |name, created, mutations| async move { keeper.keep_copy((name, created), mutations, planned).await };
         answer(Rc::clone(&shards), caller, request, keep)
     });
+    streaming::register(&mut verbs, &coordinator.inner.shards);
+    repair::register(&mut verbs, &coordinator.inner.shards);
     let mesh = coordinator.inner.incoming.open(&coordinator.inner.shards.runtime, seat, verbs);
     coordinator.inner.peer_sockets.set(mesh).ok().expect("the seat is opened once");
 }

@@ -7,7 +7,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::{Rc, Weak};
 
-use internode::{Other, Peers};
+use internode::{Other, Peer, Peers};
 use planted::Planted;
 use topology::operations::Operation;
 use topology::{HostId, ReplicationStrategy, Ring, Strategies};
@@ -86,6 +86,11 @@ impl Placement {
         let replication = Rc::new(replication);
         replications.insert(strategy.clone(), Rc::downgrade(&replication));
         replication
+    }
+
+    /// The connection to another node of the present ring.
+    pub(crate) fn peer(&self, host_id: HostId) -> Option<Peer> {
+        self.peers.as_ref().and_then(|peers| peers.get(host_id))
     }
 
     /// True if a node of the present ring answers.

@@ -74,7 +74,7 @@ where
 }
 
 /// Waits until this node has applied the epoch that a request names.
-async fn reach(shards: &Shards, caller: Caller) -> Result<(), ReplicaError> {
+pub(crate) async fn reach(shards: &Shards, caller: Caller) -> Result<(), ReplicaError> {
     let epoch = Epoch(caller.epoch);
     if !shards.fence.gate(shards.here(), epoch).is_ahead() {
         return Ok(());

@@ -46,6 +46,8 @@ mod verdict {
 const OWNER: u16 = u16::MAX;
 /// The most mutations of a frame.
 pub(crate) const MUTATIONS_MAX: usize = 65_536;
+/// The kind of a refusal's frame, whatever was asked.
+pub(crate) const FAILED: u8 = kind::FAILED;
 /// The longest sentence that a refusal carries.
 const WORDS_MAX: usize = 512;
 
@@ -99,14 +101,15 @@ fn push_bytes(bytes: &[u8], out: &mut Vec<u8>) {
 }
 
 /// Appends the body of a write or a count, from wherever its mutations lie.
-pub(super) fn push_mutations(mutations: &[impl AsRef<[u8]>], out: &mut Vec<u8>) {
+pub(crate) fn push_mutations(mutations: &[impl AsRef<[u8]>], out: &mut Vec<u8>) {
     varint::encode(mutations.len() as u64, out);
     for mutation in mutations {
         push_bytes(mutation.as_ref(), out);
     }
 }
 
-fn read_mutations(reader: &mut Reader<'_>) -> Result<Vec<Vec<u8>>, DecodeError> {
+/// Reads what [`push_mutations`] wrote.
+pub(crate) fn read_mutations(reader: &mut Reader<'_>) -> Result<Vec<Vec<u8>>, DecodeError> {
     let count = reader.varint()?;
     let (wanted, left) = (usize::try_from(count).unwrap_or(usize::MAX), reader.remaining());
     if wanted > left / (1 + MUTATION_BYTES_MIN) {
@@ -411,6 +414,19 @@ fn finish(reader: &Reader<'_>) -> Result<(), DecodeError> {
     match reader.remaining() {
         0 => Ok(()),
         count => Err(DecodeError::LeftOver { count }),
+    }
+}
+
+/// Appends the body of a refusal.
+pub(crate) fn encode_failure(error: &ReplicaError, out: &mut Vec<u8>) {
+    encode_error(error, out);
+}
+
+/// Reads the body of a refusal.
+pub(crate) fn decode_failure(body: Vec<u8>) -> Result<ReplicaError, DecodeError> {
+    match decode_answer(FAILED, body)? {
+        PeerAnswer::Failed(error) => Ok(error),
+        answer => panic!("a refusal is decoded as one, not as {answer:?}"),
     }
 }
 

@@ -2,11 +2,12 @@
 //! `peer_message.rs`, which carry the same encoded bytes.
 
 use storage::reader::Page;
-use topology::Epoch;
+use topology::{Epoch, HostId};
 
 use super::error::ReplicaError;
 use super::paxos_message::{Accept, Accepted, Prepare, Prepared};
 use crate::batches::{BatchName, Fate};
+use crate::streaming::{CopyAnswer, CopyRequest, JobOrder, JobReport};
 
 /// A request to the shard that owns the data.
 #[derive(Debug)]
@@ -53,6 +54,10 @@ pub enum ReplicaRequest {
         /// Their names.
         names: Vec<BatchName>,
     },
+    /// Serve a copy of another node.
+    Copy(Box<CopyOrder>),
+    /// Begin a job of copying, say how it is, or end it.
+    Job(Box<JobCall>),
     /// Read one page of what lives.
     Read(ReadRequest),
     /// Read one page with all that reconciliation with other replicas needs.
@@ -69,10 +74,35 @@ impl ReplicaRequest {
             ReplicaRequest::Prepare { .. } => "a promise for a shard",
             ReplicaRequest::Accept { .. } => "a proposal for a shard",
             ReplicaRequest::Fates { .. } => "batches that a shard may have",
+            ReplicaRequest::Copy(_) => "a copy of a shard",
+            ReplicaRequest::Job(_) => "a job of copying for a shard",
             ReplicaRequest::Read(_) | ReplicaRequest::ReadData(_) => "a page for a shard",
         }
     }
 }
+
+/// A request of another node's receiver.
+#[derive(Debug)]
+pub struct CopyOrder {
+    /// The node.
+    pub(crate) from: HostId,
+    /// The epoch that the copy was planned at.
+    pub(crate) planned: Epoch,
+    /// Its request.
+    pub(crate) request: CopyRequest,
+}
+
+/// The answer to it.
+#[derive(Debug)]
+pub struct CopyReply(pub(crate) CopyAnswer);
+
+/// An order about a job of copying.
+#[derive(Debug)]
+pub struct JobCall(pub(crate) JobOrder);
+
+/// A job of copying as it is.
+#[derive(Debug)]
+pub struct JobReply(pub(crate) JobReport);
 
 /// How a replica is to write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -125,6 +155,10 @@ pub enum ReplicaReply {
     Accepted(Accepted),
     /// Each batch, as it is known.
     Fates(Vec<Fate>),
+    /// The answer to a request of another node's receiver.
+    Copy(Box<CopyReply>),
+    /// A job as it is.
+    Job(Box<JobReply>),
     /// Nothing was done.
     Failed(ReplicaError),
 }

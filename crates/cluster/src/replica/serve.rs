@@ -1,5 +1,6 @@
 //! The replica's side: what a shard does when another asks for data that it owns.
 
+use std::cell::OnceCell;
 use std::rc::Rc;
 
 use mutation::{Position, ReadCommandBuf};
@@ -12,11 +13,15 @@ use topology::Epoch;
 use super::acceptor::Acceptor;
 use super::apply::{apply_all, apply_error, apply_planned, count_here, is_small, needed_ack, unreadable};
 use super::error::ReplicaError;
-use super::message::{PageLimits, ReadRequest, ReplicaReply, ReplicaRequest, WriteTerms};
+use super::message::{
+    CopyOrder, CopyReply, JobReply, PageLimits, ReadRequest, ReplicaReply, ReplicaRequest, WriteTerms,
+};
 use super::page::{PageSink, PageWriter};
+use super::shards::Obey;
 use super::unsynced::Unsynced;
 use crate::batches::{BatchName, Copies, Fate};
 use crate::fence::{Fence, Gate};
+use crate::streaming::{JobOrder, Sources};
 
 /// Of a page of data everything counts as a row.
 fn data_limits(limits: PageLimits) -> DataPageLimits {
@@ -28,6 +33,7 @@ pub(crate) fn serve(
     seat: MeshSeat<ReplicaRequest, ReplicaReply>,
     acceptor: &Rc<Acceptor>,
     copies: &Rc<Copies>,
+    (sources, jobs): (&Rc<Sources>, &Rc<OnceCell<Obey>>),
 ) -> Mesh<ReplicaRequest, ReplicaReply> {
     let Acceptor { runtime, storage, fence, .. } = &**acceptor;
     let shard = runtime.shard().0;
@@ -44,6 +50,8 @@ pub(crate) fn serve(
         fence: Rc::clone(fence),
         copies: Rc::clone(copies),
         acceptor: Rc::clone(acceptor),
+        sources: Rc::clone(sources),
+        jobs: Rc::clone(jobs),
         unsynced,
     });
     seat.open(runtime, move |_, request, responder| replica.handle(request, responder))
@@ -55,6 +63,8 @@ struct Replica {
     fence: Rc<Fence>,
     copies: Rc<Copies>,
     acceptor: Rc<Acceptor>,
+    sources: Rc<Sources>,
+    jobs: Rc<OnceCell<Obey>>,
     /// Applied writes whose record is not yet on the disk. Bounded by the mesh's credits.
     unsynced: Unsynced<Responder<ReplicaReply>>,
 }
@@ -103,6 +113,14 @@ impl Replica {
             ReplicaRequest::Fates { names } => {
                 responder.reply(ReplicaReply::Fates(names.into_iter().map(|name| self.fate(name)).collect()));
             }
+            ReplicaRequest::Copy(order) => {
+                let (sources, CopyOrder { from, planned, request }) = (Rc::clone(&self.sources), *order);
+                self.runtime.spawn(Group::Streaming, async move {
+                    let answer = sources.answer(from, planned, request).await;
+                    responder.reply(ReplicaReply::Copy(Box::new(CopyReply(answer))));
+                });
+            }
+            ReplicaRequest::Job(order) => responder.reply(self.obey(order.0)),
             ReplicaRequest::Read(request) => {
                 let page = PageWriter::new(request.limits);
                 self.read(request, page, responder);
@@ -112,6 +130,14 @@ impl Replica {
                 self.read(request, page, responder);
             }
         }
+    }
+
+    fn obey(&self, order: JobOrder) -> ReplicaReply {
+        let report = match self.jobs.get() {
+            Some(obey) => obey(order),
+            None => Err(ReplicaError::Gone { shard: self.runtime.shard().into() }),
+        };
+        report.map_or_else(ReplicaReply::Failed, |report| ReplicaReply::Job(Box::new(JobReply(report))))
     }
 
     /// A batch as this shard knows it: its own, or a copy. An own one of this start is unfinished or done; of an earlier start the log may be lost.

@@ -1,5 +1,6 @@
 //! The shards of this node as one of them reaches them: itself by a call, the others by message.
 
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
@@ -12,14 +13,18 @@ use topology::{Epoch, HostId, Sharder};
 use super::acceptor::Acceptor;
 use super::apply::{apply_planned, count_here, needed_ack, unreadable};
 use super::error::ReplicaError;
-use super::message::{PageLimits, ReadRequest, ReplicaReply, ReplicaRequest, WriteTerms};
+use super::message::{CopyOrder, JobCall, PageLimits, ReadRequest, ReplicaReply, ReplicaRequest, WriteTerms};
 use super::paxos_message::{Accept, Accepted, Prepare, Prepared};
 use super::serve::{page_of_data, serve};
 use crate::batches::{BatchName, Copies, Fate};
 use crate::counts::Counts;
 use crate::fence::Fence;
 use crate::paxos::Queue;
+use crate::streaming::{CopyAnswer, CopyRequest, JobOrder, JobReport, Sources};
 use crate::timeouts::Timeouts;
+
+/// Obeys orders about jobs of copying.
+pub(crate) type Obey = Box<dyn Fn(JobOrder) -> Result<JobReport, ReplicaError>>;
 
 /// Encoded mutations by the shard that owns them.
 pub(crate) type ByShard = Vec<(ShardId, Vec<Vec<u8>>)>;
@@ -40,6 +45,10 @@ pub(crate) struct Shards {
     /// The times that requests wait for other nodes.
     pub(crate) timeouts: Rc<Timeouts>,
     acceptor: Rc<Acceptor>,
+    /// Copies that other nodes pull from this shard.
+    pub(crate) sources: Rc<Sources>,
+    /// The jobs by which this shard copies from other nodes; set right after the coordinator's parts are made.
+    jobs: Rc<OnceCell<Obey>>,
     /// Counts of requests over several nodes.
     pub(crate) counts: Counts,
     mesh: Mesh<ReplicaRequest, ReplicaReply>,
@@ -64,9 +73,24 @@ impl Shards {
             queue: queue.clone(),
             timeouts: Rc::clone(&timeouts),
         });
-        let mesh = serve(seat, &acceptor, &copies);
+        let sources = Sources::new(&runtime, &storage, &fence, sharder);
+        let jobs = Rc::new(OnceCell::new());
+        let mesh = serve(seat, &acceptor, &copies, (&sources, &jobs));
         let counts = Counts::default();
-        Rc::new(Shards { runtime, sharder, storage, fence, copies, queue, timeouts, acceptor, counts, mesh })
+        Rc::new(Shards {
+            runtime,
+            sharder,
+            storage,
+            fence,
+            copies,
+            queue,
+            timeouts,
+            acceptor,
+            sources,
+            jobs,
+            counts,
+            mesh,
+        })
     }
 
     /// The shard that this is.
@@ -223,6 +247,34 @@ impl Shards {
         match self.call(shard, ReplicaRequest::Accept { accept: Box::new(accept), planned }).await? {
             ReplicaReply::Accepted(accepted) => Ok(accepted),
             reply => panic!("a shard accepts or does not, and does not say {reply:?}"),
+        }
+    }
+
+    /// The shard's own jobs obey orders from now on.
+    pub(crate) fn set_jobs(&self, obey: Obey) {
+        assert!(self.jobs.set(obey).is_ok(), "the jobs of a shard are made once");
+    }
+
+    /// Has a shard serve a copy of another node.
+    pub(crate) async fn copy(
+        &self,
+        shard: ShardId,
+        from: HostId,
+        planned: Epoch,
+        request: CopyRequest,
+    ) -> Result<CopyAnswer, ReplicaError> {
+        let order = Box::new(CopyOrder { from, planned, request });
+        match self.call(shard, ReplicaRequest::Copy(order)).await? {
+            ReplicaReply::Copy(answer) => Ok(answer.0),
+            reply => panic!("a shard answers for a copy, not with {reply:?}"),
+        }
+    }
+
+    /// Gives a shard an order about a job of copying.
+    pub(crate) async fn order(&self, shard: ShardId, order: JobOrder) -> Result<JobReport, ReplicaError> {
+        match self.call(shard, ReplicaRequest::Job(Box::new(JobCall(order)))).await? {
+            ReplicaReply::Job(report) => Ok(report.0),
+            reply => panic!("a shard answers with a job's state, not with {reply:?}"),
         }
     }
 

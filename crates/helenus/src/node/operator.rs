@@ -4,6 +4,7 @@
 
 mod facts;
 mod hints;
+mod repair;
 mod timeouts;
 
 use std::net::SocketAddr;
@@ -182,6 +183,7 @@ impl Operator {
                 }
                 Ok(Answer::Done)
             }
+            Question::Repair(order) => self.repair(order).await,
             Question::Drain(step) => self.drain(step).await,
             Question::Snapshot(step) => self.snapshot(step).await,
         }

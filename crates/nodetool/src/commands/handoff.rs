@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::arguments::{Datacenter, SetHandoffThrottle, SetMaxHintWindow, TruncateHints};
 use crate::error::ToolError;
-use crate::layout::{Columns, date_and_time};
+use crate::layout::{Columns, stamp};
 use crate::report::{Answer, Report};
 use crate::surroundings::{Request, Surroundings};
 
@@ -126,18 +126,12 @@ impl Report for PendingHints {
                 &of.datacenter,
                 &of.status,
                 &of.files.to_string(),
-                &date_time(of.newest_ms),
-                &date_time(of.oldest_ms),
+                &stamp(of.newest_ms),
+                &stamp(of.oldest_ms),
             ]);
         }
         columns.text("")
     }
-}
-
-/// Milliseconds since 1970 as Cassandra prints them here: `2025-11-22 09:15:37,123`. Of UTC.
-fn date_time(ms: u64) -> String {
-    let minute = date_and_time(ms / 60_000 * 60_000).replace('T', " ");
-    format!("{minute}:{:02},{:03}", ms / 1000 % 60, ms % 1000)
 }
 
 /// The node does something of which there is nothing to tell.

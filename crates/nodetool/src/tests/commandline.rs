@@ -56,6 +56,8 @@ impl crate::surroundings::Surroundings for Always {
         Ok(self.0.clone())
     }
 
+    fn show(&mut self, _line: &str) {}
+
     fn now_ms(&self) -> u64 {
         0
     }

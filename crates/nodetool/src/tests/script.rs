@@ -30,6 +30,8 @@ pub(super) struct Written {
     answers: BTreeMap<String, String>,
     /// What it was made to do.
     done: Vec<String>,
+    /// Lines that were shown before the end.
+    shown: Vec<String>,
 }
 
 impl Surroundings for Written {
@@ -50,6 +52,10 @@ impl Surroundings for Written {
                 }
             },
         }
+    }
+
+    fn show(&mut self, line: &str) {
+        self.shown.push(line.to_owned());
     }
 
     fn now_ms(&self) -> u64 {
@@ -145,7 +151,13 @@ fn printed(line: &str, mut node: Written) -> String {
     let arguments: Vec<OsString> = line.split(' ').filter(|word| !word.is_empty()).map(OsString::from).collect();
     let mut told = crate::Told::default();
     let code = match crate::parsed(arguments) {
-        Ok(arguments) => crate::answered(&arguments, &mut node, &mut told),
+        Ok(arguments) => {
+            let code = crate::answered(&arguments, &mut node, &mut told);
+            if arguments.json {
+                node.shown.clear();
+            }
+            code
+        }
         Err(error) => {
             told.errors = error.to_string();
             u8::from(error.use_stderr())
@@ -154,6 +166,9 @@ fn printed(line: &str, mut node: Written) -> String {
     let mut text = String::new();
     for request in &node.done {
         text += &format!("> {request}\n");
+    }
+    for line in &node.shown {
+        text += &format!("{line}|\n");
     }
     for line in told.output.lines() {
         text += &format!("{line}|\n");

@@ -358,7 +358,8 @@ impl Shard {
         Some(Job { table, options, files, descriptions, task })
     }
 
-    pub(super) fn files_of(&self, id: TableId) -> Option<(Rc<Table>, Vec<LiveFile>)> {
+    /// The table as it is now, and its files.
+    pub(crate) fn files_of(&self, id: TableId) -> Option<(Rc<Table>, Vec<LiveFile>)> {
         let engine = self.engine_ref();
         let table = engine.tables.get(id)?;
         Some((table.definition.clone(), table.files.clone()))

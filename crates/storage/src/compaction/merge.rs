@@ -12,7 +12,6 @@ use mutation::{ClusteringRef, Deletion, RowRef, merge_rows, without_overwritten}
 use sstable::Marker;
 use topology::{Sharder, Token};
 
-use crate::compaction::outputs::Outputs;
 use crate::compaction::purge::{Purge, Rules};
 use crate::compaction::task::CompactionError;
 use crate::sstable::{At, ReadError, Scan};
@@ -56,8 +55,35 @@ impl Input {
     }
 }
 
+/// The receiver of a merge's items: partition after partition, in each its rows and markers in order.
+pub trait Sink {
+    /// The next partition; the one before it ends.
+    async fn partition(
+        &mut self,
+        token: Token,
+        key: &[u8],
+        deletion: Option<Deletion>,
+        static_row: Option<RowRef<'_>>,
+    ) -> Result<(), CompactionError>;
+
+    /// The partition's next row.
+    fn row(&mut self, clustering: ClusteringRef<'_>, row: RowRef<'_>);
+
+    /// The partition's next marker.
+    fn marker(&mut self, marker: &Marker<'_>);
+
+    /// A partition comes from so many inputs.
+    fn count_merged(&mut self, inputs: usize);
+
+    /// Lets others run; refuses to go on if an operator has stopped it.
+    async fn pause(&self) -> Result<(), CompactionError>;
+
+    /// Passes on what has gathered, if that is much. Between two items.
+    async fn write_out(&mut self) -> Result<(), CompactionError>;
+}
+
 /// One merge.
-pub struct Merge<'m> {
+pub struct Merge<'m, S> {
     /// What is merged.
     pub inputs: Vec<Input>,
     /// What is purged.
@@ -68,8 +94,10 @@ pub struct Merge<'m> {
     pub owner: (Sharder, u16),
     /// Whether what a shadow overwrites is left out too, not only what it deletes.
     pub leaves_out_overwritten: bool,
+    /// The last token that is merged; `None`: all are.
+    pub until: Option<Token>,
     /// Where it goes.
-    pub outputs: &'m mut Outputs,
+    pub outputs: &'m mut S,
     /// The inputs that have the partition.
     pub members: Vec<usize>,
     /// Items so far.
@@ -86,10 +114,13 @@ struct Head {
     is_begun: bool,
 }
 
-impl Merge<'_> {
+impl<S: Sink> Merge<'_, S> {
     /// Merges all of it.
     pub async fn run(mut self) -> Result<(), CompactionError> {
         while let Some((token, key)) = self.next_partition() {
+            if self.until.is_some_and(|until| token > until) {
+                break;
+            }
             let (sharder, shard) = self.owner;
             let is_owned = sharder.shard_of(token) == shard;
             let (members, strangers): (Vec<usize>, Vec<usize>) =
@@ -312,7 +343,7 @@ impl Merge<'_> {
 }
 
 impl Head {
-    async fn begin(&mut self, outputs: &mut Outputs) -> Result<(), CompactionError> {
+    async fn begin(&mut self, outputs: &mut impl Sink) -> Result<(), CompactionError> {
         if self.is_begun {
             return Ok(());
         }

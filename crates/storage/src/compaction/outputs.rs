@@ -9,12 +9,14 @@ use sstable::helenus_component::Origin;
 use sstable::{Descriptor, Marker, Version};
 use topology::Token;
 
-use crate::compaction::strategy::Cut;
+use crate::compaction::merge::Sink;
+use crate::compaction::strategy::{Cut, FILES_MAX};
 use crate::compaction::task::CompactionError;
 use crate::manifest::{FileName, Record};
 use crate::shard::Shard;
 use crate::space::{self, DiskReservation};
 use crate::sstable::{Estimates, SstableWriter, WriteError};
+use crate::tables::Content;
 
 /// What is written between two looks at what the disk has left, bytes.
 const LOOK_BYTES: u64 = 16 << 20;
@@ -24,21 +26,21 @@ pub struct Outputs {
     pub(super) shard: Shard,
     pub(super) table: Rc<Table>,
     /// The table's folder, below the data's and whole.
-    pub(super) folder: (String, PathBuf),
+    pub(crate) folder: (String, PathBuf),
     pub(super) cut: Cut,
     /// The most there may be.
     pub(super) most: usize,
-    pub(super) estimates: Estimates,
+    pub(crate) estimates: Estimates,
     pub(super) origin: Origin,
     /// Those that are written.
-    pub(super) finished: Vec<FileName>,
+    pub(crate) finished: Vec<FileName>,
     pub(super) current: Option<(FileName, SstableWriter)>,
     /// The part of the ring that the current one is in.
     pub(super) part: u32,
     /// What of the current one was counted against the throughput.
     pub(super) counted: u64,
     /// Bytes of data written.
-    pub(super) bytes: u64,
+    pub(crate) bytes: u64,
     /// Partitions of one input, of two, of three and so on.
     pub(super) merged: Vec<u64>,
     /// How many they were when it was last looked at what the disk has left.
@@ -47,9 +49,8 @@ pub struct Outputs {
     pub(super) is_wanted: Box<dyn Fn() -> bool>,
 }
 
-impl Outputs {
-    /// The next partition; the one before it ends.
-    pub async fn partition(
+impl Sink for Outputs {
+    async fn partition(
         &mut self,
         token: Token,
         key: &[u8],
@@ -75,21 +76,86 @@ impl Outputs {
         Ok(())
     }
 
+    fn row(&mut self, clustering: ClusteringRef<'_>, row: RowRef<'_>) {
+        self.writer().row(clustering, row);
+    }
+
+    fn marker(&mut self, marker: &Marker<'_>) {
+        self.writer().marker(marker);
+    }
+
+    /// At the pace that is allowed.
+    async fn write_out(&mut self) -> Result<(), CompactionError> {
+        let Some((_, writer)) = self.current.as_mut().filter(|(_, writer)| writer.is_due()) else { return Ok(()) };
+        writer.write_out().await?;
+        let written = writer.data_bytes() - self.counted;
+        self.counted += written;
+        self.bytes += written;
+        if !(self.is_wanted)() {
+            return Err(CompactionError::Unwanted);
+        }
+        let shard = &self.shard;
+        if self.bytes >= self.looked_at + LOOK_BYTES {
+            // Others take room too.
+            self.looked_at = self.bytes;
+            let (path, reserve) = (&self.folder.1, shard.options().disk_reserve);
+            let room = space::require(shard.runtime(), path, reserve, DiskReservation::Compaction, 0).await;
+            room.map_err(WriteError::io(path))?;
+        }
+        shard.compactor().throttle(shard.runtime(), written).await;
+        Ok(())
+    }
+
+    async fn pause(&self) -> Result<(), CompactionError> {
+        self.shard.runtime().maybe_yield().await;
+        self.shard.compactor().go_on()
+    }
+
+    fn count_merged(&mut self, inputs: usize) {
+        self.merged.resize(self.merged.len().max(inputs), 0);
+        self.merged[inputs - 1] += 1;
+    }
+}
+
+impl Outputs {
+    /// Those of a copy that this shard receives, wanted as long as the table has this content.
+    pub fn of_copy(
+        shard: &Shard,
+        table: &Rc<Table>,
+        folder: (String, PathBuf),
+        estimates: Estimates,
+        content: Content,
+    ) -> Outputs {
+        let (id, wanted) = (table.id, shard.clone());
+        let (host, own) = (shard.options().host.0, shard.runtime().shard().0);
+        // No log has what is in it.
+        let origin = Origin { host, shard_count: shard.sharder().shards, shard: own, log: Vec::new() };
+        Outputs {
+            shard: shard.clone(),
+            table: table.clone(),
+            folder,
+            cut: Cut::Never,
+            most: FILES_MAX,
+            estimates,
+            origin,
+            finished: Vec::new(),
+            current: None,
+            part: 0,
+            counted: 0,
+            bytes: 0,
+            merged: Vec::new(),
+            looked_at: 0,
+            is_wanted: Box::new(move || {
+                wanted.engine_ref().tables.get(id).is_some_and(|table| table.content == content)
+            }),
+        }
+    }
+
     /// Which part of the ring a token is in.
     fn part_of(&self, token: Token) -> u32 {
         let Cut::AtParts(parts) = self.cut else { return 0 };
         let place = token.0.cast_unsigned() ^ (1 << 63);
         ((u128::from(place) * u128::from(parts)) >> 64) as u32
-    }
-
-    /// The partition's next row.
-    pub fn row(&mut self, clustering: ClusteringRef<'_>, row: RowRef<'_>) {
-        self.writer().row(clustering, row);
-    }
-
-    /// The partition's next marker.
-    pub fn marker(&mut self, marker: &Marker<'_>) {
-        self.writer().marker(marker);
     }
 
     fn writer(&mut self) -> &mut SstableWriter {
@@ -115,40 +181,6 @@ impl Outputs {
                 Err(error.into())
             }
         }
-    }
-
-    /// Writes what has gathered, if that is much, at the pace that is allowed.
-    pub async fn write_out(&mut self) -> Result<(), CompactionError> {
-        let Some((_, writer)) = self.current.as_mut().filter(|(_, writer)| writer.is_due()) else { return Ok(()) };
-        writer.write_out().await?;
-        let written = writer.data_bytes() - self.counted;
-        self.counted += written;
-        self.bytes += written;
-        if !(self.is_wanted)() {
-            return Err(CompactionError::Unwanted);
-        }
-        let shard = &self.shard;
-        if self.bytes >= self.looked_at + LOOK_BYTES {
-            // Others take room too.
-            self.looked_at = self.bytes;
-            let (path, reserve) = (&self.folder.1, shard.options().disk_reserve);
-            let room = space::require(shard.runtime(), path, reserve, DiskReservation::Compaction, 0).await;
-            room.map_err(WriteError::io(path))?;
-        }
-        shard.compactor().throttle(shard.runtime(), written).await;
-        Ok(())
-    }
-
-    /// Lets others run; refuses to go on if an operator has stopped it.
-    pub async fn pause(&self) -> Result<(), CompactionError> {
-        self.shard.runtime().maybe_yield().await;
-        self.shard.compactor().go_on()
-    }
-
-    /// A partition comes from so many inputs.
-    pub fn count_merged(&mut self, inputs: usize) {
-        self.merged.resize(self.merged.len().max(inputs), 0);
-        self.merged[inputs - 1] += 1;
     }
 
     /// Ends the current one.

@@ -12,6 +12,7 @@ use sstable::Marker;
 use topology::Token;
 
 use crate::compaction::compactor::Job;
+use crate::compaction::merge::Sink;
 use crate::compaction::outputs::Outputs;
 use crate::compaction::strategy::{CompactionOptions, Cut, Task, Why};
 use crate::compaction::task::{CompactionError, How};

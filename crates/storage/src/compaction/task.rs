@@ -239,7 +239,9 @@ impl Shard {
     pub(super) async fn may_purge(&self, table: &Table, inputs: &Inputs, only_repaired: bool) -> bool {
         let is_repaired = |file: &LiveFile| file.sstable.statistics().stats.repaired_at > 0;
         let mut files = inputs.all.iter().map(|(file, _)| file);
-        !files.clone().any(|file| file.is_shared)
+        let is_received = self.engine_ref().tables.get(table.id).is_some_and(|table| table.copies > 0);
+        (!is_received || self.planted().is(Bug::PurgedWhileReceiving))
+            && !files.clone().any(|file| file.is_shared)
             && self.is_covered(table, inputs)
             && (!only_repaired || files.all(is_repaired))
             && !self.has_released(table).await
@@ -358,6 +360,7 @@ impl Shard {
             outside: &outside,
             owner: (self.sharder(), self.runtime().shard().0),
             leaves_out_overwritten,
+            until: None,
             outputs: &mut *outputs,
             members: Vec::new(),
             items: 0,
@@ -445,7 +448,7 @@ impl Shard {
     }
 
     /// Writes the manifest anew, until it is known not to hold a record that was refused.
-    async fn settle(&self) {
+    pub(crate) async fn settle(&self) {
         let mut rest = RETRY_FIRST;
         while self.manifest().compact().await.is_err() {
             self.runtime().sleep(rest).await;

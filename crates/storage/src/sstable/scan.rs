@@ -139,6 +139,28 @@ impl Scan {
         Ok(true)
     }
 
+    /// Goes to the first partition after all of a token, or to the end.
+    pub async fn seek_after(&mut self, after: Token) -> Result<(), ReadError> {
+        let mut between = self.sstable.index.seek(Some((after, None))).await?;
+        let sstable = Rc::clone(&self.sstable);
+        let Some(place) = sstable.index.next(&mut between).await? else {
+            self.end();
+            return Ok(());
+        };
+        // Any partition may come next.
+        self.token = Token(i64::MIN);
+        self.key.clear();
+        self.seek_at(place.data_position).await?;
+        // It may be a little before.
+        while self.at == At::Partition && self.token <= after {
+            while self.at != At::PartitionEnd {
+                self.advance().await?;
+            }
+            self.advance().await?;
+        }
+        Ok(())
+    }
+
     /// What it is at.
     #[inline]
     pub fn at(&self) -> At {

@@ -8,8 +8,8 @@ use mutation::{ClusteringRef, CounterId, Deletion, LiveRow, MutationEncoder, Rea
 use runtime::{Group, Runtime};
 use schema::ColumnId;
 use storage::reader::ReadDone;
-use storage::{Ack, CountError, Flow, RowSink, Shard, TryOutcome, counters_unsynced};
-use topology::{Token, token_of};
+use storage::{Ack, CopySource, CopyTarget, CountError, Flow, RowSink, Shard, TryOutcome, counters_unsynced};
+use topology::{Token, TokenRange, token_of};
 
 use crate::harness::*;
 
@@ -424,4 +424,41 @@ fn what_is_acknowledged_before_it_is_synced_is_shown_before() {
         })
         .expect("it opens");
     }
+}
+
+/// Two nodes that count with parts of their own have the sum when each has copied what the other had, however often; and count on from there.
+#[test]
+fn copied_counters_are_counted_once() {
+    const OTHER_ID: CounterId = CounterId([8; 16]);
+    let folders = ["counters-copied", "counters-copied-other"].map(Folder::new);
+    let place = (1, Some(5), 1);
+    let copied = async |shard: &Shard| {
+        let source = CopySource::open(shard, COUNTERS).await.expect("the disk works");
+        let mut scan = source.scan(TokenRange { after: Token::MIN, end: Token::MAX });
+        scan.page(1 << 20).await.expect("the disk works")
+    };
+    let others = with_shard(&setup(&folders[1]), async |_, shard| {
+        let delta = delta(1, Some(5), 10, &[(N, 7)]);
+        shard.count(|_| OTHER_ID, &[delta], ALWAYS).await.expect("taken");
+        copied(&shard).await
+    });
+    let others = others.expect("the shard opens");
+    with_shard(&setup(&folders[0]), async |_, shard| {
+        add(&shard, &delta(1, Some(5), 10, &[(N, 50)])).await;
+        let own = copied(&shard).await;
+        add(&shard, &delta(1, Some(5), 11, &[(N, 3)])).await;
+        for round in 0..3 {
+            // What this shard has counted since is later than its own older part.
+            let mut target = CopyTarget::begin(&shard, COUNTERS, TokenRange::ALL).expect("the table is there");
+            for mutation in own.iter().chain(&others) {
+                target.put(mutation).await.expect("it belongs there");
+            }
+            target.finish().await.expect("the disk works");
+            assert_eq!(counts(&shard).await, [(place, 60 + round)].into());
+            add(&shard, &delta(1, Some(5), 12, &[(N, 1)])).await;
+            shard.compact(COUNTERS).await.expect("the disk works");
+            assert_eq!(counts(&shard).await, [(place, 61 + round)].into());
+        }
+    })
+    .expect("the shard opens");
 }

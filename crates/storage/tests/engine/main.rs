@@ -4,6 +4,7 @@ mod batches;
 mod cache;
 mod compaction_crashes;
 mod compactions;
+mod copying;
 mod counters;
 mod files;
 mod flushes;

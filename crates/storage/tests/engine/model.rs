@@ -1,4 +1,5 @@
-//! Random operations against a model in memory, with flushes, compactions, starts, other shard counts, truncations and time that passes.
+//! Random operations against a model in memory, with flushes, compactions, copies that the shard receives of its own data, starts, other shard counts, truncations
+//! and time that passes.
 //!
 //! `HELENUS_MODEL_OPERATIONS` says how many, and `HELENUS_MODEL_SEED` which.
 #![allow(clippy::disallowed_methods)]
@@ -10,8 +11,11 @@ use mutation::{Bound, ClusteringBound, ClusteringRef, Deletion, Expiry, LiveRow,
 use runtime::{Options, Runtime};
 use schema::{Column, ColumnId, ColumnKind, KeyspaceDef, Schema, SchemaChange, Table, TableId, TableOptions};
 use storage::reader::ReadDone;
-use storage::{Ack, ApplyError, Flow, Garbage, ReplayPosition, RowSink, Shard, StorageOptions, Truncations};
-use topology::{ReplicationStrategy, Sharder, Token, token_of};
+use storage::{
+    Ack, ApplyError, CopyError, CopySource, CopyTarget, Flow, Garbage, ReplayPosition, RowSink, Shard, StorageOptions,
+    Truncations,
+};
+use topology::{ReplicationStrategy, Sharder, Token, TokenRange, token_of};
 
 use crate::harness::{Folder, Meeting, planted, truncate};
 
@@ -94,13 +98,30 @@ type Answer = (Option<Vec<u8>>, Vec<(i32, Vec<u8>)>);
 
 #[derive(Debug, Clone)]
 enum Step {
-    Write { partition: u64, mutation: Vec<u8> },
+    Write {
+        partition: u64,
+        mutation: Vec<u8>,
+    },
     Flush,
     Compact,
     Collect(Garbage),
+    /// The shard begins to receive a copy of its own data.
+    BeginCopy,
+    /// It has all of it.
+    EndCopy,
     Truncate,
-    Read { partition: u64, first: i32, last: i32, reversed: bool, now: u32, answer: Answer },
-    Scan { now: u32, answers: BTreeMap<Vec<u8>, Answer> },
+    Read {
+        partition: u64,
+        first: i32,
+        last: i32,
+        reversed: bool,
+        now: u32,
+        answer: Answer,
+    },
+    Scan {
+        now: u32,
+        answers: BTreeMap<Vec<u8>, Answer>,
+    },
 }
 
 fn key_of(partition: u64) -> Vec<u8> {
@@ -177,6 +198,10 @@ impl Model {
             55..58 if self.random.below(8) == 0 => match self.random.below(2) {
                 0 => Step::Collect(Garbage::Deleted),
                 _ => Step::Collect(Garbage::Overwritten),
+            },
+            55..58 if self.random.below(4) == 0 => match self.random.below(2) {
+                0 => Step::BeginCopy,
+                _ => Step::EndCopy,
             },
             55..58 => Step::Flush,
             58 if self.random.below(20) == 0 => {
@@ -303,7 +328,7 @@ impl RowSink for Sink {
 /// Carries out the steps of one session on a shard, as far as they are its own. Gives the positions of truncations.
 async fn carry_out(runtime: Runtime, shard: Shard, steps: &[Step], seed: u64) -> Vec<ReplayPosition> {
     let mut positions = Vec::new();
-    let mut last = None;
+    let (mut last, mut copying) = (None, None);
     let sharder = Sharder::new(runtime.shard_count());
     let owns = |key: &[u8]| sharder.shard_of(token_of(key)) == runtime.shard().0;
     for (place, step) in steps.iter().enumerate() {
@@ -326,6 +351,45 @@ async fn carry_out(runtime: Runtime, shard: Shard, steps: &[Step], seed: u64) ->
                 collected.unwrap_or_else(|error| panic!("{}: {error}", context()));
             }
             Step::Flush => shard.flush(TABLE).await.unwrap_or_else(|error| panic!("{}: {error}", context())),
+            Step::BeginCopy => {
+                let source =
+                    CopySource::open(&shard, TABLE).await.unwrap_or_else(|error| panic!("{}: {error}", context()));
+                let mut target = CopyTarget::begin(&shard, TABLE, TokenRange::ALL).expect("the table is there");
+                let mut rest = Vec::new();
+                for range in source.cut(TokenRange { after: Token::MIN, end: Token::MAX }, 2_000) {
+                    let mut scan = source.scan(range);
+                    loop {
+                        let page = scan.page(1 + place * 37 % 3_000).await;
+                        let page = page.unwrap_or_else(|error| panic!("{}: {error}", context()));
+                        if page.is_empty() {
+                            break;
+                        }
+                        rest.extend(page);
+                    }
+                }
+                // A part of it comes before what is done next, and comes again.
+                for mutation in rest.iter().step_by(3) {
+                    target.put(mutation).await.unwrap_or_else(|error| panic!("{}: {error}", context()));
+                }
+                copying = Some((target, rest, positions.len()));
+            }
+            Step::EndCopy => {
+                let Some((mut target, rest, truncations)) = copying.take() else { continue };
+                let received = async {
+                    for mutation in rest.iter().rev() {
+                        target.put(mutation).await?;
+                    }
+                    target.finish().await
+                };
+                match received.await {
+                    Ok(_) => assert_eq!(positions.len(), truncations, "{}: what was truncated is gone", context()),
+                    Err(error) => assert!(
+                        matches!(error, CopyError::Gone) && positions.len() > truncations,
+                        "{}: {error}",
+                        context()
+                    ),
+                }
+            }
             Step::Truncate => {
                 let position = truncate(&shard, TABLE);
                 // Half of them are left to the next start.

@@ -1,7 +1,7 @@
 //! What is read from memtables and files together: the same as from one memtable with all of it.
 //!
 //! Each history is written to two tables. One of them is flushed now and then, and in the middle of reads; the other is never
-//! flushed, so that the memtable alone answers for it.
+//! flushed, so that the memtable alone answers for it. A third one has copies of the first.
 
 use std::fmt::Write as _;
 use std::ops::Bound as TokenBound;
@@ -14,8 +14,8 @@ use mutation::{
 use runtime::{Group, Runtime};
 use schema::{Column, ColumnId, ColumnKind, KeyspaceDef, Order, Schema, SchemaChange, Table, TableId, TableOptions};
 use storage::reader::ReadDone;
-use storage::{DataSink, Flow, RowSink, Shard};
-use topology::{ReplicationStrategy, Token, token_of};
+use storage::{CopySource, CopyTarget, DataSink, Flow, RowSink, Shard};
+use topology::{ReplicationStrategy, Token, TokenRange, token_of};
 
 use crate::harness::*;
 
@@ -23,6 +23,10 @@ const FLUSHED: TableId = TableId([3; 16]);
 const IN_MEMORY: TableId = TableId([4; 16]);
 const SINGLE_FLUSHED: TableId = TableId([5; 16]);
 const SINGLE_IN_MEMORY: TableId = TableId([6; 16]);
+const COPY: TableId = TableId([10; 16]);
+const SINGLE_COPY: TableId = TableId([11; 16]);
+/// Where a mutation has its table.
+const TABLE_AT: std::ops::Range<usize> = 2..18;
 
 const STATIC: ColumnId = ColumnId(3);
 const VALUES: [ColumnId; 2] = [ColumnId(4), ColumnId(5)];
@@ -43,7 +47,7 @@ fn tables() -> Schema {
     let set = CqlType::Set { element: Box::new(CqlType::Int), frozen: false };
     let elements = || Column::new(ColumnKind::Regular, ELEMENTS, "e", set.clone());
     let mut changes = vec![SchemaChange::PutKeyspace(def)];
-    for (id, name) in [(FLUSHED, "flushed"), (IN_MEMORY, "in_memory")] {
+    for (id, name) in [(FLUSHED, "flushed"), (IN_MEMORY, "in_memory"), (COPY, "copy")] {
         let columns = vec![
             key(),
             Column::new(ColumnKind::Clustering, ColumnId(1), "c", CqlType::Int),
@@ -55,7 +59,9 @@ fn tables() -> Schema {
         ];
         changes.push(SchemaChange::PutTable(Box::new(Table::new(id, "ks", name, columns, TableOptions::default()))));
     }
-    for (id, name) in [(SINGLE_FLUSHED, "single_flushed"), (SINGLE_IN_MEMORY, "single_in_memory")] {
+    let single =
+        [(SINGLE_FLUSHED, "single_flushed"), (SINGLE_IN_MEMORY, "single_in_memory"), (SINGLE_COPY, "single_copy")];
+    for (id, name) in single {
         let columns = vec![key(), value(VALUES[0], "v"), value(VALUES[1], "w"), elements()];
         changes.push(SchemaChange::PutTable(Box::new(Table::new(id, "ks", name, columns, TableOptions::default()))));
     }
@@ -355,8 +361,37 @@ impl Asked {
     }
 }
 
-/// Writes a history to both tables, flushing one of them, and compares what is read of both.
-async fn compare(runtime: &Runtime, shard: &Shard, (flushed, in_memory): (TableId, TableId), has_clustering: bool) {
+/// Copies a table to another one, in pages and in an order that the random numbers say, some of it twice.
+async fn copy(random: &mut Random, shard: &Shard, from: TableId, to: TableId) {
+    let source = CopySource::open(shard, from).await.expect("it is flushed");
+    let mut target = CopyTarget::begin(shard, to, TokenRange::ALL).expect("the table is there");
+    let mut all = Vec::new();
+    for range in source.cut(TokenRange { after: Token::MIN, end: Token::MAX }, 500) {
+        let mut scan = source.scan(range);
+        loop {
+            let page = scan.page(1 + random.below(2_000) as usize).await.expect("the files can be read");
+            if page.is_empty() {
+                break;
+            }
+            all.extend(page);
+        }
+    }
+    while !all.is_empty() {
+        let at = random.below(all.len() as u32) as usize;
+        let mut mutation = if random.one_in(4) { all[at].clone() } else { all.swap_remove(at) };
+        mutation[TABLE_AT].copy_from_slice(&to.0);
+        target.put(&mutation).await.expect("it belongs there");
+    }
+    target.finish().await.expect("the disk works");
+}
+
+/// Writes a history to both tables, flushing one of them, and compares what is read of both, and of the copy.
+async fn compare(
+    runtime: &Runtime,
+    shard: &Shard,
+    (flushed, in_memory, copied): (TableId, TableId, TableId),
+    has_clustering: bool,
+) {
     for seed in 0..60u64 {
         let mut random = Random(seed);
         for step in 0..20 + random.below(60) {
@@ -365,6 +400,14 @@ async fn compare(runtime: &Runtime, shard: &Shard, (flushed, in_memory): (TableI
             apply(shard, &mutation_of(write, in_memory, has_clustering)).await;
             if random.one_in(25) {
                 shard.flush(flushed).await.expect("it is flushed");
+            }
+        }
+        if seed % 4 == 3 {
+            copy(&mut random, shard, flushed, copied).await;
+            for _ in 0..8 {
+                let asked = Asked::new(&mut random, has_clustering);
+                let expected = asked.live(runtime, shard, in_memory, 0).await;
+                assert_eq!(asked.live(runtime, shard, copied, 0).await, expected, "seed {seed}: of the copy");
             }
         }
         for read in 0..12 {
@@ -386,6 +429,7 @@ async fn compare(runtime: &Runtime, shard: &Shard, (flushed, in_memory): (TableI
             // Not too many files at once.
             truncate(shard, flushed);
             truncate(shard, in_memory);
+            truncate(shard, copied);
         }
     }
 }
@@ -395,7 +439,7 @@ fn memtables_and_files_read_as_one_memtable() {
     let folder = Folder::new("reads");
     with_shard(&Setup::new(&folder, 1), async |runtime, shard| {
         shard.update_schema(&tables());
-        compare(&runtime, &shard, (FLUSHED, IN_MEMORY), true).await;
+        compare(&runtime, &shard, (FLUSHED, IN_MEMORY, COPY), true).await;
         assert!(shard.stats().flushes > 50, "{:?}", shard.stats());
     })
     .expect("the shard opens");
@@ -406,7 +450,7 @@ fn tables_of_one_row_each_read_as_one_memtable() {
     let folder = Folder::new("reads-single");
     with_shard(&Setup::new(&folder, 1), async |runtime, shard| {
         shard.update_schema(&tables());
-        compare(&runtime, &shard, (SINGLE_FLUSHED, SINGLE_IN_MEMORY), false).await;
+        compare(&runtime, &shard, (SINGLE_FLUSHED, SINGLE_IN_MEMORY, SINGLE_COPY), false).await;
         assert!(shard.stats().flushes > 50, "{:?}", shard.stats());
     })
     .expect("the shard opens");

@@ -1,0 +1,26 @@
+//! Copies from other nodes, and the repairs that a node leads, as an operator reaches them.
+
+use std::rc::Rc;
+
+use super::Coordinator;
+use crate::repair::Repairs;
+use crate::streaming::CopyFigures;
+
+/// The repairs that this node leads: those of shard 0.
+pub fn repairs(coordinator: &Coordinator) -> &Rc<Repairs> {
+    &coordinator.inner.repairs
+}
+
+/// Copies to and from a shard.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Copies {
+    /// The figures of each job by which this shard copies from other nodes, or has copied in the last minute.
+    pub jobs: Vec<CopyFigures>,
+    /// Copies that other nodes have open at this shard.
+    pub open: usize,
+}
+
+/// The copies to and from this shard.
+pub fn copies(coordinator: &Coordinator) -> Copies {
+    Copies { jobs: coordinator.inner.jobs.figures(), open: coordinator.inner.shards.sources.count() }
+}

@@ -1,0 +1,164 @@
+//! The jobs of a shard: begun and asked about by the node that leads a repair, one at a time at work.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::time::Duration;
+
+use runtime::sync::Semaphore;
+use runtime::{Group, Instant, TaskHandle};
+
+use super::error::CopyFailed;
+use super::figures::{CopyFigures, Progress};
+use super::job::CopyJob;
+use super::order::{JobName, JobOrder, JobReport, JobState};
+use super::receiver::Receiver;
+use crate::replica::ReplicaError;
+
+/// Jobs of a shard, ended ones too that were not asked about since.
+const JOBS_MAX: usize = 64;
+/// A job about which no node asks for so long ends, or is forgotten.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// The rest between two looks for such jobs.
+const LOOK: Duration = Duration::from_secs(5);
+
+/// A shard's jobs.
+pub(crate) struct Jobs {
+    receiver: Receiver,
+    by_name: RefCell<BTreeMap<JobName, Job>>,
+    /// One job is at work.
+    turn: Semaphore,
+    is_watched: Cell<bool>,
+}
+
+struct Job {
+    inner: Rc<Inner>,
+    task: TaskHandle<()>,
+}
+
+struct Inner {
+    state: RefCell<JobState>,
+    progress: Progress,
+    asked: Cell<Instant>,
+}
+
+impl Inner {
+    /// A job waits, runs, and ends once.
+    fn pass_to(&self, next: JobState) {
+        let mut state = self.state.borrow_mut();
+        let may = matches!(
+            (&*state, &next),
+            (JobState::Waiting, JobState::Running | JobState::Failed(_))
+                | (JobState::Running, JobState::Done | JobState::Failed(_))
+        );
+        assert!(may, "a job does not pass from {state:?} to {next:?}");
+        *state = next;
+    }
+
+    fn has_ended(&self) -> bool {
+        matches!(*self.state.borrow(), JobState::Done | JobState::Failed(_))
+    }
+
+    fn report(&self) -> JobReport {
+        JobReport { state: self.state.borrow().clone(), figures: self.progress.figures() }
+    }
+}
+
+impl Jobs {
+    /// None yet.
+    pub(crate) fn new(receiver: Receiver) -> Rc<Jobs> {
+        Rc::new(Jobs { receiver, by_name: RefCell::default(), turn: Semaphore::new(1), is_watched: Cell::default() })
+    }
+
+    /// Obeys an order. An order to begin may be given twice.
+    pub(crate) fn obey(self: &Rc<Self>, order: JobOrder) -> Result<JobReport, ReplicaError> {
+        match order {
+            JobOrder::Begin(name, job) => self.begin(name, *job),
+            JobOrder::Ask(name) => Ok(self.report(name)),
+            JobOrder::End(name) => {
+                let ended = self.by_name.borrow_mut().remove(&name);
+                let Some(Job { inner, task }) = ended else { return Ok(JobReport::of(JobState::Unknown)) };
+                if !inner.has_ended() {
+                    task.abort();
+                    inner.pass_to(JobState::Failed(CopyFailed::Ended.to_string()));
+                }
+                Ok(inner.report())
+            }
+        }
+    }
+
+    fn report(&self, name: JobName) -> JobReport {
+        let by_name = self.by_name.borrow();
+        let Some(job) = by_name.get(&name) else { return JobReport::of(JobState::Unknown) };
+        job.inner.asked.set(self.receiver.shards.runtime.now());
+        job.inner.report()
+    }
+
+    fn begin(self: &Rc<Self>, name: JobName, job: CopyJob) -> Result<JobReport, ReplicaError> {
+        if self.by_name.borrow().contains_key(&name) {
+            return Ok(self.report(name));
+        }
+        let runtime = &self.receiver.shards.runtime;
+        if self.by_name.borrow().len() >= JOBS_MAX {
+            let problem = format!("{JOBS_MAX} jobs of copying are known");
+            return Err(ReplicaError::Overloaded { shard: runtime.shard().into(), problem });
+        }
+        let asked = Cell::new(runtime.now());
+        let state = RefCell::new(JobState::Waiting);
+        let inner = Rc::new(Inner { state, progress: Progress::default(), asked });
+        let (jobs, working) = (Rc::clone(self), Rc::clone(&inner));
+        let task = runtime.spawn(Group::Streaming, async move {
+            let _turn = jobs.turn.acquire().await;
+            working.pass_to(JobState::Running);
+            let copied = jobs.receiver.copy(&job, &working.progress).await;
+            if let Err(error) = &copied {
+                tracing::warn!(table = %job.table, %error, "copying failed");
+            }
+            working.pass_to(match copied {
+                Ok(()) => JobState::Done,
+                Err(error) => JobState::Failed(error.to_string()),
+            });
+        });
+        let report = inner.report();
+        self.by_name.borrow_mut().insert(name, Job { inner, task });
+        self.watch();
+        Ok(report)
+    }
+
+    /// Figures of the jobs that are known.
+    pub(crate) fn figures(&self) -> Vec<CopyFigures> {
+        self.by_name.borrow().values().map(|job| job.inner.progress.figures()).collect()
+    }
+
+    /// Ends and forgets jobs about which no node asks.
+    fn watch(self: &Rc<Self>) {
+        if self.is_watched.replace(true) {
+            return;
+        }
+        let jobs = Rc::clone(self);
+        let runtime = self.receiver.shards.runtime.clone();
+        drop(runtime.clone().spawn(Group::Maintenance, async move {
+            while !jobs.by_name.borrow().is_empty() {
+                runtime.sleep(LOOK).await;
+                jobs.end_forgotten(runtime.now());
+            }
+            jobs.is_watched.set(false);
+        }));
+    }
+
+    fn end_forgotten(&self, now: Instant) {
+        let is_forgotten = |job: &Job| now - job.inner.asked.get() >= PATIENCE;
+        let forgotten: Vec<JobName> =
+            self.by_name.borrow().iter().filter(|(_, job)| is_forgotten(job)).map(|(name, _)| *name).collect();
+        for name in forgotten {
+            let Some(Job { inner, task }) = self.by_name.borrow_mut().remove(&name) else { continue };
+            if !inner.has_ended() {
+                stdx::sometimes!("a job's leader says nothing");
+                task.abort();
+                let error = CopyFailed::Forgotten { seconds: PATIENCE.as_secs() };
+                tracing::warn!(%error, "copying ended");
+                inner.pass_to(JobState::Failed(error.to_string()));
+            }
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! The receiver's side: one shard copies what it owns of some ranges of a table, unit by unit.
+
+use std::cell::Cell;
+use std::rc::Rc;
+use std::time::Duration;
+
+use internode::Peer;
+use storage::CopyTarget;
+use topology::{HostId, Token, TokenRange};
+
+use super::error::CopyFailed;
+use super::figures::Progress;
+use super::job::{CopyJob, units_of};
+use super::message::Owner;
+use super::pull::Pull;
+use crate::plan::Placement;
+use crate::replica::{ReplicaError, Shards};
+
+/// The longest that a source may take until it is greeted.
+const GREETED_MAX: Duration = Duration::from_secs(10);
+/// The rest between two looks whether it is.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// A shard that copies.
+pub(crate) struct Receiver {
+    pub(crate) shards: Rc<Shards>,
+    pub(crate) placement: Rc<Placement>,
+}
+
+impl Receiver {
+    /// Copies all units of a job, one after the other. An error leaves whole units, and nothing of the one that it was at.
+    pub(super) async fn copy(&self, job: &CopyJob, progress: &Progress) -> Result<(), CopyFailed> {
+        let gate = self.shards.fence.gate(self.shards.here(), job.planned);
+        gate.reach().await.map_err(|lags| CopyFailed::Refused(ReplicaError::from(lags)))?;
+        self.check(job)?;
+        let ranges = Rc::new(job.ranges.clone());
+        let mut sources: Vec<HostId> = job.sources.clone();
+        // All receivers take their places at sources in the same order, so that none waits for another one in a circle.
+        sources.sort_unstable();
+        let mut pulls = Vec::new();
+        for host in sources {
+            pulls.extend(self.pulls_of(host, job, &ranges).await?);
+        }
+        let mut cuts: Vec<Vec<Token>> = vec![Vec::new(); ranges.len()];
+        for pull in &pulls {
+            for (most, cuts) in cuts.iter_mut().zip(pull.open().await?) {
+                if cuts.len() > most.len() {
+                    *most = cuts;
+                }
+            }
+        }
+        let units = ranges.iter().zip(&cuts).flat_map(|(range, cuts)| units_of(*range, cuts));
+        let units: Vec<TokenRange> = units.collect();
+        progress.change(|figures| figures.units = units.len() as u64);
+        for unit in units {
+            self.copy_unit(job, unit, &pulls, progress).await?;
+        }
+        Ok(())
+    }
+
+    async fn copy_unit(
+        &self,
+        job: &CopyJob,
+        unit: TokenRange,
+        pulls: &[Rc<Pull>],
+        progress: &Progress,
+    ) -> Result<(), CopyFailed> {
+        let storage = |error: storage::CopyError| CopyFailed::of_storage(unit, &error);
+        let mut target = CopyTarget::begin(&self.shards.storage, job.table, unit).map_err(storage)?;
+        for pull in pulls {
+            pull.unit(unit, &mut target, progress).await?;
+        }
+        self.check(job)?;
+        // From here on storage sees to it that a truncation is not undone.
+        let copied = target.finish().await.map_err(storage)?;
+        progress.change(|figures| {
+            figures.units_done += 1;
+            figures.files += copied.files as u64;
+        });
+        Ok(())
+    }
+
+    /// The ring and the table are as they were when the job was planned.
+    fn check(&self, job: &CopyJob) -> Result<(), CopyFailed> {
+        let gate = self.shards.fence.gate(self.shards.here(), job.planned);
+        gate.check_table(job.table).map_err(|_| CopyFailed::Changed)
+    }
+
+    /// Copies from the shards of a source that may have what this shard owns.
+    async fn pulls_of(
+        &self,
+        host: HostId,
+        job: &CopyJob,
+        ranges: &Rc<Vec<TokenRange>>,
+    ) -> Result<Vec<Rc<Pull>>, CopyFailed> {
+        let (peer, count) = self.greeted(host).await?;
+        let (own, sharder) = (self.shards.here().0, self.shards.sharder);
+        let owner = Owner { shard: own, sharder };
+        // Where the counts are the same so are the owners: nodes do not choose their ignored bits.
+        let asked = if count == sharder.shards { own..own + 1 } else { 0..count };
+        let pull = |shard: u16| {
+            Rc::new(Pull {
+                runtime: self.shards.runtime.clone(),
+                peer: peer.clone(),
+                shard: (shard, count),
+                own: owner,
+                table: job.table,
+                planned: job.planned,
+                ranges: Rc::clone(ranges),
+                copy: Cell::new(None),
+            })
+        };
+        Ok(asked.map(pull).collect())
+    }
+
+    /// The connection to a node, once it was greeted, and how many shards it has.
+    async fn greeted(&self, host: HostId) -> Result<(Peer, u16), CopyFailed> {
+        let runtime = &self.shards.runtime;
+        let began = runtime.now();
+        loop {
+            let peer = self.placement.peer(host).ok_or(CopyFailed::NoNode { host })?;
+            match peer.shard_count() {
+                count if count > 0 && peer.is_up() => return Ok((peer, count)),
+                _ if runtime.now() - began >= GREETED_MAX => {
+                    return Err(CopyFailed::Silent { node: peer.address() });
+                }
+                _ => runtime.sleep(LOOK).await,
+            }
+        }
+    }
+}
