@@ -245,13 +245,13 @@ fn a_drop_ends_a_repair() {
 }
 
 #[test]
-fn an_ended_repair_leaves_no_copies_behind() {
+fn an_ended_repair_leaves_no_copies_open() {
     on_nodes(&[1, 1], async |node| {
         node.until_all_up().await;
         let keys = keys(20);
         differ(&node, &keys, 2, 20).await;
         assert_done(&node.repair().await.state);
-        // Both ends are told, without anybody waiting for it.
+        // Both ends hear of it, and no one waits for that.
         node.runtime.sleep(Duration::from_secs(1)).await;
         for other in 0..2 {
             let left = node.on((other, 0), async |member| copies(&member.coordinator)).await;

@@ -8,8 +8,6 @@ use crate::layout::double;
 use crate::report::{Answer, Report};
 use crate::surroundings::{Request, Surroundings};
 
-use super::done;
-
 const PATH: &str = "/storage_service/stream_throughput";
 const MIB: f64 = 1_048_576.0;
 const MEGABIT: f64 = 125_000.0;
@@ -49,5 +47,6 @@ pub(super) fn set(arguments: &SetStreamThroughput, node: &mut dyn Surroundings) 
     let value = arguments.value.parse::<u32>().map_err(|_| {
         ToolError::usage(format!("`{}` is not a throughput: use a whole number, 0 for no limit", arguments.value))
     })?;
-    done(node, Request::post(PATH).with("value", &(u64::from(value) * unit).to_string()))
+    node.order(Request::post(PATH).with("value", &(u64::from(value) * unit).to_string()))?;
+    Ok(Answer::nothing())
 }
