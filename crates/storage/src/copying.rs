@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! source   flush once, hold the files ─► cut ─► scan: raw items, merged, nothing purged ─► mutations, page by page
-//! target   mutations ─► a memtable of its own ─► SSTables that nobody reads ─► all named by one record, read from then on
+//! target   mutations ─► a memtable of its own ─► SSTables that are not listed ─► all named by one record, read from then on
 //! ```
 //!
 //! How they get from one to the other: `docs/internals/copying.md`.
@@ -17,7 +17,7 @@ use crate::compaction::CompactionError;
 use crate::error::{ApplyError, FlushError};
 use crate::sstable::{ReadError, WriteError};
 
-/// A copy did not come to its end. Nothing of it stays.
+/// A copy that failed. Nothing of it stays.
 #[derive(Debug, thiserror::Error)]
 pub enum CopyError {
     /// The table is not there, or was truncated or dropped since the copy began.

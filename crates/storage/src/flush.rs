@@ -106,6 +106,11 @@ impl Flusher {
         number
     }
 
+    /// Memory was given back by what is no flush.
+    pub(crate) fn has_room(&self) {
+        self.room.notify_all();
+    }
+
     /// A truncation has ended: the table's flushes go on, and memory may have been given back.
     pub(crate) fn truncation_ended(&self) {
         self.wake.notify();
@@ -175,11 +180,6 @@ impl Shard {
         let _waiting = Waits::begin(&flusher.waiting);
         self.wake_flusher();
         flusher.room.notified().await;
-    }
-
-    /// Memory was given back by what is no flush.
-    pub(crate) fn flush_gave_room(&self) {
-        self.flusher().room.notify_all();
     }
 
     /// Notes that a table was truncated when this was the log's end.

@@ -251,7 +251,7 @@ fn an_ended_repair_leaves_no_copies_open() {
         let keys = keys(20);
         differ(&node, &keys, 2, 20).await;
         assert_done(&node.repair().await.state);
-        // Both ends hear of it, and no one waits for that.
+        // Both ends receive the news, and no request waits for it.
         node.runtime.sleep(Duration::from_secs(1)).await;
         for other in 0..2 {
             let left = node.on((other, 0), async |member| copies(&member.coordinator)).await;

@@ -120,10 +120,13 @@ async fn merge(
     Ok(())
 }
 
+/// A merge under way.
+type Merging = Pin<Box<dyn Future<Output = Result<(), CompactionError>>>>;
+
 /// A scan of a range, which goes on as its pages are asked for.
 pub struct CopyScan {
     /// `None`: it is over.
-    merging: Option<Pin<Box<dyn Future<Output = Result<(), CompactionError>>>>>,
+    merging: Option<Merging>,
     slot: Rc<Slot>,
 }
 
@@ -182,7 +185,7 @@ struct Open {
     holds: Option<(Edge, Deletion)>,
 }
 
-/// A marker's place: its prefix, and whether it is behind all that begins with it.
+/// A marker's place: its prefix, and whether it is after all that begins with it.
 #[derive(Clone)]
 struct Edge {
     prefix: Vec<u8>,

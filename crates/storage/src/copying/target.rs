@@ -131,7 +131,7 @@ impl CopyTarget {
         Ok(copied)
     }
 
-    /// Writes the memtable to a file that nobody reads.
+    /// Writes the memtable to a file that is not listed.
     async fn write_file(&mut self) -> Result<(), CopyError> {
         if self.memtable.as_ref().is_none_or(Memtable::is_empty) {
             return Ok(());
@@ -143,7 +143,7 @@ impl CopyTarget {
         let Engine { tables, pool, .. } = &mut *engine;
         tables.retire(memtable, pool);
         drop(engine);
-        self.shard.flush_gave_room();
+        self.shard.flusher().has_room();
         written
     }
 
@@ -259,7 +259,7 @@ impl Drop for CopyTarget {
             memtable.clear(pool);
         }
         drop(engine);
-        self.shard.flush_gave_room();
+        self.shard.flusher().has_room();
         if let Some(outputs) = self.outputs.take() {
             stdx::sometimes!("copy given up");
             drop(self.shard.runtime().spawn(Group::Maintenance, outputs.give_up()));

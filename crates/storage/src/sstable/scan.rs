@@ -139,7 +139,7 @@ impl Scan {
         Ok(true)
     }
 
-    /// Goes to the first partition behind all of a token, or to the end.
+    /// Goes to the first partition after all of a token, or to the end.
     pub async fn seek_after(&mut self, after: Token) -> Result<(), ReadError> {
         let mut between = self.sstable.index.seek(Some((after, None))).await?;
         let sstable = Rc::clone(&self.sstable);

@@ -128,7 +128,7 @@ fn what_is_not_finished_leaves_nothing() {
             target.put(mutation).await.expect("it belongs there");
         }
         std::mem::forget(target);
-        assert!(files_in(laid) > 0, "the unit is in a file that nobody reads");
+        assert!(files_in(laid) > 0, "the unit is in a file that is not listed");
         position
     };
     let position = with_shard(&setup, body).expect("it opens");

@@ -402,11 +402,13 @@ async fn compare(
                 shard.flush(flushed).await.expect("it is flushed");
             }
         }
-        copy(&mut random, shard, flushed, copied).await;
-        for _ in 0..4 {
-            let asked = Asked::new(&mut random, has_clustering);
-            let expected = asked.live(runtime, shard, in_memory, 0).await;
-            assert_eq!(asked.live(runtime, shard, copied, 0).await, expected, "seed {seed}: of the copy");
+        if seed % 4 == 3 {
+            copy(&mut random, shard, flushed, copied).await;
+            for _ in 0..8 {
+                let asked = Asked::new(&mut random, has_clustering);
+                let expected = asked.live(runtime, shard, in_memory, 0).await;
+                assert_eq!(asked.live(runtime, shard, copied, 0).await, expected, "seed {seed}: of the copy");
+            }
         }
         for read in 0..12 {
             let asked = Asked::new(&mut random, has_clustering);
