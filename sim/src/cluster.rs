@@ -373,6 +373,7 @@ pub(crate) fn config(options: NodeOptions, listen: SocketAddr, shards: u16) -> C
         // As fast as the disk: there is little data, and time is virtual.
         compaction_throughput: 0,
         disk_reserve: options.disk_reserve,
+        stream_throughput: 0,
         auto_snapshot: options.auto_snapshot,
         flush_on_drain: options.flush_on_drain,
         import_sstables: options.takes_in_sstables,

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use helenus_tests::{Builder, Connection, Server};
 
 /// Each command that prints something, as it is typed.
-const PRINTING: [&str; 22] = [
+const PRINTING: [&str; 23] = [
     "status shop",
     "ring shop",
     "info",
@@ -15,6 +15,7 @@ const PRINTING: [&str; 22] = [
     "version -v",
     "compactionstats",
     "getcompactionthroughput",
+    "getstreamthroughput -m",
     "statusautocompaction",
     "listsnapshots",
     "tablestats",

@@ -99,6 +99,10 @@ pub enum Question {
     SetTraceProbability(f64),
     /// What compactions of all shards may write from now on, bytes a second; 0: no limit.
     SetCompactionThroughput(u64),
+    /// Bytes a second that copies of the shard's data to other nodes may have.
+    StreamThroughput,
+    /// Set that of all shards together; 0: no limit.
+    SetStreamThroughput(u64),
     /// Have these tables compacted unasked, or left alone.
     SetAutocompaction {
         /// Which.
@@ -284,6 +288,8 @@ pub enum Answer {
     Repair(Box<RepairFacts>),
     /// To [`RepairOrder::Running`].
     RunningRepairs(Vec<u32>),
+    /// To [`Question::StreamThroughput`].
+    Rate(u64),
     /// To [`Question::Timeout`].
     Timeout(Duration),
     /// It is done.

@@ -30,7 +30,7 @@ use crate::serial::Rounds;
 use crate::streaming::{Jobs, Receiver};
 use crate::write::Writes;
 
-pub use self::copying::{Copies, copies, repairs};
+pub use self::copying::{Copies, copies, repairs, set_stream_throughput, stream_throughput};
 pub use self::counters::{RequestCounters, answer_nanos};
 pub use crate::hints::{HintFigures, HintOptions, Hints, PendingHints};
 pub use crate::outcome::{Failure, Refusal};

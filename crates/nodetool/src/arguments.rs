@@ -193,6 +193,12 @@ pub(crate) enum Command {
     /// Set the compaction throughput limit, until the node restarts
     #[command(name = "setcompactionthroughput")]
     SetCompactionThroughput(SetCompactionThroughput),
+    /// Print the limit of streams to other nodes
+    #[command(name = "getstreamthroughput")]
+    GetStreamThroughput(GetStreamThroughput),
+    /// Set the limit of streams to other nodes, until the node restarts
+    #[command(name = "setstreamthroughput")]
+    SetStreamThroughput(SetStreamThroughput),
     /// Enable automatic compaction
     #[command(name = "enableautocompaction")]
     EnableAutoCompaction(Tables),
@@ -462,6 +468,26 @@ pub(crate) struct GetCompactionThroughput {
 #[derive(Debug, Args)]
 pub(crate) struct SetCompactionThroughput {
     /// MiB/s for the whole node; 0 is unlimited
+    #[arg(allow_negative_numbers = true)]
+    pub(crate) value: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct GetStreamThroughput {
+    /// Print MiB/s
+    #[arg(short = 'm', long)]
+    pub(crate) mib: bool,
+    /// Print Mb/s with decimals
+    #[arg(short = 'd', long)]
+    pub(crate) precise_mbit: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SetStreamThroughput {
+    /// The value is in MiB/s
+    #[arg(short = 'm', long)]
+    pub(crate) mib: bool,
+    /// Megabits/s for the whole node; 0 is unlimited
     #[arg(allow_negative_numbers = true)]
     pub(crate) value: String,
 }

@@ -19,6 +19,7 @@ mod ring;
 mod scrub;
 mod snapshots;
 mod status;
+mod streamthroughput;
 mod tablehistograms;
 mod tables;
 mod tablestats;
@@ -60,6 +61,8 @@ pub(crate) fn run(command: &Command, node: &mut dyn Surroundings) -> Result<Answ
         Command::Stop(arguments) => compaction::stop(arguments, node),
         Command::GetCompactionThroughput(arguments) => compaction::throughput(arguments, node),
         Command::SetCompactionThroughput(arguments) => compaction::set_throughput(arguments, node),
+        Command::GetStreamThroughput(arguments) => streamthroughput::get(arguments, node),
+        Command::SetStreamThroughput(arguments) => streamthroughput::set(arguments, node),
         Command::EnableAutoCompaction(arguments) => autocompaction::turn(arguments, true, node),
         Command::DisableAutoCompaction(arguments) => autocompaction::turn(arguments, false, node),
         Command::StatusAutoCompaction(arguments) => autocompaction::status(arguments, node),

@@ -1,4 +1,4 @@
-//! Repairs: begun by one request, asked about by others.
+//! Repairs: begun by one request, asked about by others. And the rate at which data is copied to other nodes.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::ask::{Answer, Question, RepairOrder, RepairTerms};
 use crate::facts::RepairFacts;
-use crate::json::{Json, Reply};
+use crate::json::{Json, Reply, Void};
 use crate::parameters::Parameters;
 use crate::problem::Problem;
 use crate::state::App;
@@ -23,6 +23,7 @@ pub(super) fn routes() -> Router<App> {
         .route("/storage_service/repair_async/{keyspace}", get(state).post(begin))
         .route("/storage_service/active_repair", get(running))
         .route("/helenus/repair/{number}", get(lines))
+        .route("/storage_service/stream_throughput", get(throughput).post(set_throughput))
 }
 
 /// ScyllaDB's parameters; those of Cassandra's that change nothing here are accepted.
@@ -114,6 +115,23 @@ async fn lines(State(app): State<App>, Path(number): Path<String>, parameters: P
         "units_done": facts.units_done, "units": facts.units, "rows": facts.rows, "bytes": facts.bytes,
         "files": facts.files,
     })))
+}
+
+/// Bytes a second of all shards; 0: no limit.
+async fn throughput(State(app): State<App>) -> Reply {
+    let mut all = 0u64;
+    for answer in app.ask_all(Question::StreamThroughput).await? {
+        let Answer::Rate(bytes) = answer else { return Err(Problem::mixed_up()) };
+        all = all.saturating_add(bytes);
+    }
+    Ok(Json(all.into()))
+}
+
+async fn set_throughput(State(app): State<App>, parameters: Parameters) -> Void {
+    parameters.only(&["value"])?;
+    parameters.needed("value")?;
+    let bytes = whole(&parameters, "value", 1 << 50)?;
+    app.tell_all(Question::SetStreamThroughput(bytes)).await
 }
 
 fn whole(parameters: &Parameters, name: &str, most: u64) -> Result<u64, Problem> {

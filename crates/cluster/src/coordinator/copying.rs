@@ -24,3 +24,13 @@ pub struct Copies {
 pub fn copies(coordinator: &Coordinator) -> Copies {
     Copies { jobs: coordinator.inner.jobs.figures(), open: coordinator.inner.shards.sources.count() }
 }
+
+/// Bytes a second that copies of this shard's data to other nodes have together; 0: no limit.
+pub fn stream_throughput(coordinator: &Coordinator) -> u64 {
+    coordinator.inner.shards.sources.rate()
+}
+
+/// Sets that limit.
+pub fn set_stream_throughput(coordinator: &Coordinator, bytes: u64) {
+    coordinator.inner.shards.sources.set_rate(bytes);
+}

@@ -26,6 +26,9 @@ const UNIT_BYTES: u64 = 64 << 20;
 /// Bytes of mutations after which a page is given, about.
 const PAGE_BYTES: usize = 512 << 10;
 
+/// The least and most bytes of a page at a bounded rate: a second's, so that none takes longer than its receiver waits.
+const PACED_BYTES_MIN: u64 = 16 << 10;
+
 /// A copy: its receiver's node, and the number that this gave it.
 type Name = (HostId, CopyNumber);
 
@@ -38,6 +41,10 @@ pub(crate) struct Sources {
     open: RefCell<BTreeMap<Name, Rc<OpenCopy>>>,
     /// Copies that are being opened.
     opening: Cell<usize>,
+    /// Bytes a second that the shard gives to all receivers together; 0: no limit.
+    rate: Cell<u64>,
+    /// The moment from which on the next page may be given.
+    next: Cell<Instant>,
     /// A task looks for copies about which no node asks.
     is_watched: Cell<bool>,
 }
@@ -91,8 +98,39 @@ impl Sources {
             sharder,
             open: RefCell::default(),
             opening: Cell::default(),
+            rate: Cell::default(),
+            next: Cell::new(runtime.now()),
             is_watched: Cell::default(),
         })
+    }
+
+    /// Bytes a second that the shard gives to all receivers together; 0: no limit.
+    pub(crate) fn rate(&self) -> u64 {
+        self.rate.get()
+    }
+
+    /// Sets that limit from the next page on.
+    pub(crate) fn set_rate(&self, bytes: u64) {
+        self.rate.set(bytes);
+    }
+
+    /// Waits until so many bytes may be given.
+    async fn pace(&self, bytes: usize) {
+        let rate = self.rate.get();
+        if rate == 0 || bytes == 0 {
+            return;
+        }
+        let begin = self.next.get().max(self.runtime.now());
+        self.next.set(begin + Duration::from_secs_f64(bytes as f64 / rate as f64));
+        self.runtime.sleep_until(begin).await;
+    }
+
+    /// Bytes of mutations after which a page is given, about.
+    fn page_bytes(&self) -> usize {
+        match self.rate.get() {
+            0 => PAGE_BYTES,
+            rate => usize::try_from(rate.max(PACED_BYTES_MIN)).unwrap_or(PAGE_BYTES).min(PAGE_BYTES),
+        }
     }
 
     /// How many are open.
@@ -189,6 +227,9 @@ impl Sources {
             }
         };
         let made = self.next_page(&copy, &mut cursor).await;
+        if let Ok(page) = &made {
+            self.pace(page.mutations.iter().map(Vec::len).sum()).await;
+        }
         copy.asked.set(self.runtime.now());
         match made {
             Ok(page) => {
@@ -208,9 +249,9 @@ impl Sources {
     /// The mutations that follow, of tokens that the receiver's shard owns.
     async fn next_page(&self, copy: &OpenCopy, cursor: &mut Cursor) -> Result<Page, ReplicaError> {
         let shard = self.runtime.shard();
-        let (mut mutations, mut bytes) = (Vec::new(), 0);
-        while bytes < PAGE_BYTES {
-            let scanned = cursor.scan.page(PAGE_BYTES - bytes).await;
+        let (mut mutations, mut bytes, most) = (Vec::new(), 0, self.page_bytes());
+        while bytes < most {
+            let scanned = cursor.scan.page(most - bytes).await;
             let scanned = scanned.map_err(|error| not_readable(shard.0, copy.table, &error))?;
             if scanned.is_empty() {
                 return Ok(Page { mutations, end: Some(cursor.sum) });

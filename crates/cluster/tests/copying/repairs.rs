@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
 
-use cluster::coordinator::{CommandState, Copies, RepairChoice, copies, repairs};
+use cluster::coordinator::{CommandState, Copies, RepairChoice, copies, repairs, set_stream_throughput};
 use runtime::sim::Link;
 use topology::{Token, TokenRange, token_of};
 
@@ -245,7 +245,7 @@ fn a_drop_ends_a_repair() {
 }
 
 #[test]
-fn an_ended_repair_leaves_no_copies_behind() {
+fn an_ended_repair_leaves_no_copies_open() {
     on_nodes(&[1, 1], async |node| {
         node.until_all_up().await;
         let keys = keys(20);
@@ -286,5 +286,24 @@ fn a_leader_that_dies_leaves_nothing_running() {
             }
             assert!(node.runtime.now() - began < Duration::from_secs(180), "node {other} forgets it in time");
         }
+    });
+}
+
+#[test]
+fn a_source_gives_no_more_in_a_second_than_it_may() {
+    const RATE: u64 = 200_000;
+    on_nodes(&[1, 1], async |node| {
+        node.until_all_up().await;
+        let keys = keys(20);
+        for key in &keys {
+            node.write(1, key, b"a", (1, 100_000)).await;
+        }
+        node.on((1, 0), async |member| set_stream_throughput(&member.coordinator, RATE)).await;
+        let began = node.runtime.now();
+        assert_done(&node.repair().await.state);
+        // Two megabytes, of which the first page goes at once.
+        let took = (node.runtime.now() - began).as_secs_f64();
+        assert!((7.0..15.0).contains(&took), "{took} s");
+        assert_eq!(node.content(0, &keys).await.len(), keys.len());
     });
 }

@@ -75,6 +75,7 @@ fn apply(place: &Place<'_>, entry: &Entry, settings: &mut Settings) -> Result<bo
         "row_cache_size" => settings.row_cache_bytes = Some(place.size(value)?),
         "enable_cache" => settings.enable_cache = Some(place.flag(value)?),
         "compaction_throughput" => settings.compaction_throughput = Some(place.rate(value)?),
+        "stream_throughput_outbound" => settings.stream_throughput = Some(place.stream_rate(value)?),
         "min_free_space_per_drive" => settings.disk_reserve = Some(place.size(value)?),
         "auto_snapshot" => settings.auto_snapshot = Some(place.flag(value)?),
         "native_transport_max_frame_size" => settings.frame_bytes_max = Some(place.size(value)?),

@@ -113,6 +113,8 @@ pub struct Config {
     pub row_cache_bytes: Option<u64>,
     /// What the compactions of all shards may write, bytes a second; 0: no limit.
     pub compaction_throughput: u64,
+    /// Bytes a second of all shards that copies to other nodes may have; 0: no limit.
+    pub stream_throughput: u64,
     /// What of the disk is kept for what gives room back, bytes.
     pub disk_reserve: u64,
     /// How hints are kept for other nodes.

@@ -70,6 +70,11 @@ impl Place<'_> {
         units::rate(self.text(node)?).map_err(|error| self.wrong(error))
     }
 
+    /// A rate of which a bare number is megabits, as it was under the key's old name.
+    pub(super) fn stream_rate(&self, node: &Node) -> Result<u64, ConfigError> {
+        units::stream_rate(self.text(node)?).map_err(|error| self.wrong(error))
+    }
+
     pub(super) fn flag(&self, node: &Node) -> Result<bool, ConfigError> {
         match self.text(node)? {
             "true" => Ok(true),

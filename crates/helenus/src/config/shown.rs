@@ -44,6 +44,7 @@ impl Config {
             ("row_cache_size", self.row_cache_bytes.map(size)),
             ("rpc_address", Some(self.listen.ip().to_string())),
             ("slow_query_log_timeout", Some(slow(self.limits.slow_request_micros))),
+            ("stream_throughput_outbound", Some(format!("{}/s", size(self.stream_throughput)))),
         ];
         let mut all: Vec<_> = all.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
         all.extend(guardrails::shown(&self.guardrails));

@@ -110,6 +110,14 @@ pub fn rate(text: &str) -> Result<u64, UnitError> {
     number.checked_mul(1 << shift).ok_or_else(too_large)
 }
 
+/// [`rate`] of which a bare number is megabits of a million bits, as it was under the key's old name.
+pub fn stream_rate(text: &str) -> Result<u64, UnitError> {
+    match text.parse::<u64>() {
+        Ok(megabits) => megabits.checked_mul(125_000).ok_or_else(|| UnitError::TooLarge { text: text.to_owned() }),
+        Err(_) => rate(text),
+    }
+}
+
 /// As the file takes it: seconds, if it is a whole number of them.
 pub fn shown_duration(time: Duration) -> String {
     match time.subsec_millis() {
@@ -213,6 +221,15 @@ mod tests {
         for wrong in ["", "64MiB", "MiB/s", "-1MiB/s", "64Mbit/s"] {
             assert!(rate(wrong).is_err(), "{wrong:?} was taken");
         }
+    }
+
+    #[test]
+    fn rates_of_streams() {
+        assert_eq!(stream_rate("24MiB/s"), Ok(24 << 20));
+        assert_eq!(stream_rate("200"), Ok(25_000_000));
+        assert_eq!(stream_rate("0"), Ok(0));
+        assert!(stream_rate("24MiB").is_err());
+        assert!(stream_rate("18446744073709551615").is_err());
     }
 
     #[test]

@@ -15,7 +15,7 @@ use admin::{
     Answer, CompactionFacts, DrainStep, EndedCompactionFacts, Question, QuestionResponder, QuestionSeat, Refusal,
     ScrubFacts, SnapshotFacts, SnapshotStep, TableName,
 };
-use cluster::coordinator::{Hints, answer_nanos};
+use cluster::coordinator::{Hints, answer_nanos, set_stream_throughput, stream_throughput};
 use query::{EndpointsError, Engine, endpoints};
 use runtime::{Group, Instant, Runtime};
 use schema::{Table, TableId};
@@ -171,10 +171,12 @@ impl Operator {
                 Ok(Answer::Done)
             }
             Question::SetCompactionThroughput(bytes) => {
-                let shards = u64::from(self.runtime.shard_count());
-                // A limit of less than a byte per shard is still a limit.
-                let own = if bytes == 0 { 0 } else { (bytes / shards).max(1) };
-                self.storage.set_compaction_throughput(own);
+                self.storage.set_compaction_throughput(part_of_shard(bytes, self.runtime.shard_count()));
+                Ok(Answer::Done)
+            }
+            Question::StreamThroughput => Ok(Answer::Rate(stream_throughput(self.engine.coordinator()))),
+            Question::SetStreamThroughput(bytes) => {
+                set_stream_throughput(self.engine.coordinator(), part_of_shard(bytes, self.runtime.shard_count()));
                 Ok(Answer::Done)
             }
             Question::SetAutocompaction { tables, is_on } => {
@@ -303,6 +305,12 @@ impl Operator {
         }
         Ok(Answer::Done)
     }
+}
+
+/// A shard's part of a limit of the node, which is 0 if there is none.
+pub(super) fn part_of_shard(bytes: u64, shards: u16) -> u64 {
+    // A limit of less than a byte per shard is still a limit.
+    if bytes == 0 { 0 } else { (bytes / u64::from(shards)).max(1) }
 }
 
 fn stays(error: LeavingError) -> Refusal {

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::Duration;
 
+use cluster::coordinator::set_stream_throughput;
 use cluster::paxos::{Bound, with_state_table};
 use internode::{Boot, GroupTag, LocalNode};
 use metadata::MetadataParts;
@@ -17,7 +18,7 @@ use storage::{OpenError, Shard, StorageOptions, SyncMode, Truncations};
 use topology::{Epoch, HostId, Node, NodeIndex, Ring, Sharder};
 
 use super::cluster::Cluster;
-use super::operator::Operator;
+use super::operator::{Operator, part_of_shard};
 use super::{Answer, QuestionSeat};
 use crate::config::{CommitLogSync, Config, FixedRing, MEMTABLE_BYTES_MAX};
 
@@ -250,6 +251,8 @@ impl ShardNode {
             node,
         })
         .await;
+        let rate = part_of_shard(self.config.stream_throughput, self.runtime.shard_count());
+        set_stream_throughput(engine.coordinator(), rate);
         *self.handles.engine.borrow_mut() = Some(engine.clone());
         let server = Server::start(&self.runtime, server_seat, engine, self.config.limits.clone());
         *self.handles.server.borrow_mut() = Some(server);

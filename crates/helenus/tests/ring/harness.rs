@@ -156,6 +156,7 @@ impl Ring {
             row_cache_bytes: None,
             compaction_throughput: 0,
             disk_reserve: 0,
+            stream_throughput: 0,
             auto_snapshot: true,
             flush_on_drain: false,
             import_sstables: false,
