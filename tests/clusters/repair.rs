@@ -1,9 +1,7 @@
 //! `nodetool repair` on three real nodes: one is killed and misses writes and deletions without hints, and has them after a repair.
 
-use std::process::{Command, Stdio};
-
 use cql_protocol::Consistency;
-use helenus_tests::{Builder, Connection, Net, Server};
+use helenus_tests::{Builder, Connection, Net, Printed, Server, nodetool};
 
 use super::nodes::{KEYSPACE_OF_ONE, Three, until};
 
@@ -12,24 +10,6 @@ const TABLE: &str = "CREATE TABLE ks.t (k int, c int, v text, PRIMARY KEY (k, c)
 /// Partitions with two rows each: those below the first were written before the node was away.
 const OLD: i32 = 120;
 const ROWS: i32 = 200;
-
-struct Printed {
-    code: i32,
-    output: String,
-    errors: String,
-}
-
-/// Runs one command line, words apart at blanks.
-fn nodetool(server: &Server, line: &str) -> Printed {
-    let mut command = Command::new(Builder::binary());
-    command.args(["nodetool", "-h", "127.0.0.1", "-p", &server.api_port.to_string()]);
-    let run = command.args(line.split(' ')).stdin(Stdio::null()).output().expect("the binary can be run");
-    Printed {
-        code: run.status.code().expect("it ends by itself"),
-        output: String::from_utf8(run.stdout).expect("it prints text"),
-        errors: String::from_utf8(run.stderr).expect("it prints text"),
-    }
-}
 
 /// Three nodes, the first of which has two shards and the others one.
 fn start() -> Three {

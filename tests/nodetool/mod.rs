@@ -1,9 +1,8 @@
 //! `helenus nodetool` against a running node: each command once, with its exit code and what scripts read of it.
 
-use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use helenus_tests::{Builder, Connection, Server};
+use helenus_tests::{Builder, Connection, Server, nodetool};
 
 /// Each command that prints something, as it is typed.
 const PRINTING: [&str; 23] = [
@@ -34,24 +33,6 @@ const PRINTING: [&str; 23] = [
 
 /// The opcode of a refusal.
 const ERROR: u8 = 0;
-
-struct Printed {
-    code: i32,
-    output: String,
-    errors: String,
-}
-
-/// Runs one command line, words apart at blanks.
-fn nodetool(server: &Server, line: &str) -> Printed {
-    let mut command = Command::new(Builder::binary());
-    command.args(["nodetool", "-h", "127.0.0.1", "-p", &server.api_port.to_string()]);
-    let run = command.args(line.split(' ')).stdin(Stdio::null()).output().expect("the binary can be run");
-    Printed {
-        code: run.status.code().expect("it ends by itself"),
-        output: String::from_utf8(run.stdout).expect("it prints text"),
-        errors: String::from_utf8(run.stderr).expect("it prints text"),
-    }
-}
 
 /// The output of a command that must succeed.
 fn said(server: &Server, line: &str) -> String {

@@ -195,8 +195,17 @@ fn nothing_is_purged_while_a_range_is_received() {
         target.finish().await.expect("the disk works");
         let rows = read_all_rows_at(&shard, TABLE, 2_000).await;
         assert!(!rows.contains(&1), "what was deleted stays so");
-        // When nothing is received any more it goes as ever.
+        let says_of_it = async |shard: &Shard| {
+            let key = key_of(1);
+            let all = copied(shard, TABLE).await;
+            all.iter().filter(|bytes| MutationRef::decode(bytes).expect("a mutation").key() == key).count()
+        };
+        assert_eq!(says_of_it(&shard).await, 1, "its deletion is there");
+        // Nothing is received any more, and the log has nothing of it: it is purged as ever.
+        write_rows(&shard, TABLE, 200..201, b"value").await;
+        shard.flush(TABLE).await.expect("the disk works");
         shard.compact(TABLE).await.expect("the disk works");
+        assert_eq!(says_of_it(&shard).await, 0, "its deletion is purged");
         assert!(!read_all_rows_at(&shard, TABLE, 2_000).await.contains(&1));
     };
     with_shard(&setup, body).expect("it opens");
