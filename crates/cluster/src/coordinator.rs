@@ -154,16 +154,17 @@ impl Coordinator {
         coordinator
     }
 
-    /// Plans by another ring from now on, of which an operation moves tokens, if one does: its nodes without tokens join, and all keep those that they have until it is
-    /// done. What was planned by the one before is done by that one. Connections to nodes that stay are kept, new
+    /// Plans by another ring from now on, with the operations of the cluster's state, queued ones too: one that gives nodes without tokens their first ones, and one that
+    /// moves tokens, which all keep those that they have until it is done, or that changes the replication of a keyspace. What was planned by the ring before is done by
+    /// that one. Connections to nodes that stay are kept, new
     /// nodes are dialled, and connections to and from nodes that left end. Replications are to be asked for again.
     ///
     /// # Panics
-    /// If the ring's epoch is not later than the present one's, or its local node is another.
-    pub fn install_ring(&self, ring: Rc<Ring>, operation: Option<Rc<Operation>>) {
+    /// If the ring's epoch is not later than the present one's, its local node is another, or operations run that touch each other.
+    pub fn install_ring(&self, ring: Rc<Ring>, operations: impl IntoIterator<Item = Rc<Operation>>) {
         let epoch = ring.epoch();
         self.inner.incoming.follow(ring.others().map(|node| node.host_id));
-        if self.inner.placement.install(ring, operation) {
+        if self.inner.placement.install(ring, operations) {
             self.fence().ring_changed(epoch);
         }
     }
@@ -173,8 +174,13 @@ impl Coordinator {
         &self.inner.shards.fence
     }
 
-    /// A keyspace's replication on the present ring, for [`Coordinator::plan`]. To be asked for again when the keyspace or the
+    /// The replication of a keyspace with this strategy on the present ring, for [`Coordinator::plan`]. To be asked for again when the keyspace or the
     /// ring changes.
+    pub fn replication_of(&self, keyspace: &str, strategy: &ReplicationStrategy) -> Rc<Replication> {
+        self.inner.placement.replication_of(keyspace, strategy)
+    }
+
+    /// The same of a strategy, for all keyspaces that no operation of their own moves.
     pub fn replication(&self, strategy: &ReplicationStrategy) -> Rc<Replication> {
         self.inner.placement.replication(strategy)
     }

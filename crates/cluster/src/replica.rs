@@ -28,7 +28,7 @@ pub use peer_message::{PeerAnswer, PeerRead, PeerRequest, PeerShard};
 pub use unsynced::Unsynced;
 
 pub(crate) use answer::{answer, reach};
-pub(crate) use apply::{apply_error, apply_when_there_is_room, unreadable};
+pub(crate) use apply::{apply_error, apply_planned, unreadable};
 pub(crate) use batch_log::{append_batch, log_batch, synced_batch};
 pub(crate) use digest::{Digest, DigestRule, digest_of};
 pub(crate) use page::{PageItem, PageReader};

@@ -2,6 +2,7 @@
 
 mod batch;
 mod counter;
+mod electors;
 mod found;
 mod keepers;
 mod kept;
@@ -15,6 +16,7 @@ mod writes;
 
 pub use planned::{PlannedMutation, are_local};
 
+pub(crate) use electors::Electors;
 pub(crate) use found::FoundBatches;
 pub(crate) use kept::Keeper;
 pub(crate) use place::Place;

@@ -35,8 +35,9 @@ impl Catalog {
     /// The first one.
     pub(crate) fn new(schema: Schema, system: Rc<SystemTables>, coordinator: &Coordinator) -> Self {
         let keyspaces = schema.keyspaces().iter();
-        let replications =
-            keyspaces.map(|(name, keyspace)| (name.clone(), coordinator.replication(keyspace.strategy()))).collect();
+        let replications = keyspaces
+            .map(|(name, keyspace)| (name.clone(), coordinator.replication_of(name, keyspace.strategy())))
+            .collect();
         let local = coordinator.replication(&topology::ReplicationStrategy::Local);
         Catalog { schema, system, epoch: 0, replications, local }
     }
@@ -48,7 +49,8 @@ impl Catalog {
             replications.remove(keyspace.name());
         }
         for keyspace in schema.changed_since(&self.schema) {
-            replications.insert(keyspace.name().into(), coordinator.replication(keyspace.strategy()));
+            replications
+                .insert(keyspace.name().into(), coordinator.replication_of(keyspace.name(), keyspace.strategy()));
         }
         let (system, local) = (self.system.clone(), self.local.clone());
         Catalog { schema, system, epoch: self.epoch + 1, replications, local }

@@ -324,10 +324,16 @@ fn write_kind(error: Failure, level: ConsistencyLevel, required: u32, write_type
         ) => failure(0, Failures::Count(1)),
         Failure::Outdated => write_kind(Failure::Timeout { received: 0 }, level, required, write_type),
         Failure::Timeout { received } => {
-            let (received, contentions) = (clamp(received), None);
+            let (block_for, received, contentions) = (more_than(received, required), clamp(received), None);
             ErrorKind::WriteTimeout { consistency, received, block_for, write_type, contentions }
         }
-        Failure::Failed { received, refusals } => failure(clamp(received), reasons(&refusals)),
+        Failure::Failed { received, refusals } => {
+            // At EACH_QUORUM all answers are told, as in Cassandra.
+            let is_of_each = level == ConsistencyLevel::EachQuorum;
+            let block_for = if is_of_each { block_for } else { more_than(received, required) };
+            let (received, failures) = (clamp(received), reasons(&refusals));
+            ErrorKind::WriteFailure { consistency, received, block_for, failures, write_type }
+        }
         Failure::BatchLog { error: ReplicaError::Overloaded { .. } | ReplicaError::DiskFull { .. }, .. } => {
             ErrorKind::Overloaded
         }
@@ -361,10 +367,10 @@ fn contention_kind(level: ConsistencyLevel, required: u32, is_write: bool) -> Er
 }
 
 fn read_kind(error: Failure, level: ConsistencyLevel, required: u32) -> ErrorKind {
-    let (consistency, block_for) = (wire_level(level), clamp(required));
+    let consistency = wire_level(level);
     let failure = |received: u32, failures| {
         // Some replica is always asked for data, and another where that one is silent.
-        let (received, data_present) = (clamp(received), received > 0);
+        let (block_for, received, data_present) = (more_than(received, required), clamp(received), received > 0);
         ErrorKind::ReadFailure { consistency, received, block_for, failures, data_present }
     };
     match error {
@@ -372,7 +378,7 @@ fn read_kind(error: Failure, level: ConsistencyLevel, required: u32) -> ErrorKin
         Failure::Refused(_) | Failure::BatchLog { .. } => failure(0, Failures::Count(1)),
         Failure::Outdated => read_kind(Failure::Timeout { received: 0 }, level, required),
         Failure::Timeout { received } => {
-            let (received, data_present) = (clamp(received), received > 0);
+            let (block_for, received, data_present) = (more_than(received, required), clamp(received), received > 0);
             ErrorKind::ReadTimeout { consistency, received, block_for, data_present }
         }
         Failure::Failed { received, refusals } => failure(received, reasons(&refusals)),
@@ -390,6 +396,11 @@ fn reasons(refusals: &[Refusal]) -> Failures {
         _ => UNKNOWN,
     };
     Failures::Reasons(refusals.iter().map(|refusal| (refusal.node, code(&refusal.error))).collect())
+}
+
+/// The answers that were needed, which are more than came: a range that moves since its request was planned needs more than the plan says.
+fn more_than(received: u32, required: u32) -> i32 {
+    clamp(required.max(received.saturating_add(1)))
 }
 
 fn clamp(count: u32) -> i32 {
@@ -438,6 +449,23 @@ mod tests {
             let (write_type, contentions) = (WriteType::BatchLog, None);
             let expected = ErrorKind::WriteTimeout { consistency, received: 0, block_for, write_type, contentions };
             assert_eq!(write_kind(failure, ConsistencyLevel::Quorum, 2, WriteType::Batch), expected);
+        }
+    }
+
+    /// A range may move when its request was planned, and has ended by a plan that needs more.
+    #[test]
+    fn an_error_tells_that_more_answers_were_needed_than_came() {
+        for (received, block_for) in [(0, 2), (1, 2), (2, 3), (3, 4)] {
+            let level = ConsistencyLevel::LocalQuorum;
+            let write = write_kind(Failure::Timeout { received }, level, 2, WriteType::Simple);
+            assert!(matches!(write, ErrorKind::WriteTimeout { block_for: needed, .. } if needed == block_for));
+            let failed = || Failure::Failed { received, refusals: Vec::new() };
+            let write = write_kind(failed(), level, 2, WriteType::Simple);
+            assert!(matches!(write, ErrorKind::WriteFailure { block_for: needed, .. } if needed == block_for));
+            let read = read_kind(Failure::Timeout { received }, level, 2);
+            assert!(matches!(read, ErrorKind::ReadTimeout { block_for: needed, .. } if needed == block_for));
+            let read = read_kind(failed(), level, 2);
+            assert!(matches!(read, ErrorKind::ReadFailure { block_for: needed, .. } if needed == block_for));
         }
     }
 }

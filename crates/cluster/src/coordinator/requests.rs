@@ -147,16 +147,15 @@ impl Coordinator {
         self.inner.rounds.attempt_now(table, token, key, now_in_seconds)
     }
 
-    /// Claims the partition, when those before have done, and begins an attempt; what an attempt before it has left is finished then.
-    /// `None`: others were there for too long.
+    /// Claims the partition, when those before have done, and begins an attempt by a plan at a serial level, whose only replica is this shard; what an attempt before
+    /// it has left is finished then. `None`: others were there for too long. [`Failure::Outdated`]: the statement is to be planned again.
     pub async fn attempt<'p>(
         &self,
-        table: &'p Table,
-        token: Token,
-        key: &'p [u8],
+        plan: &ReplicaPlan<'_>,
+        partition: (&'p Table, Token, &'p [u8]),
         now_in_seconds: u32,
-    ) -> Result<Option<Attempt<'p>>, ReplicaError> {
-        self.inner.rounds.attempt(table, token, key, now_in_seconds).await
+    ) -> Result<Option<Attempt<'p>>, Failure> {
+        self.inner.rounds.attempt(plan.replication, partition, now_in_seconds).await
     }
 
     /// Begins an attempt whose electorate has other nodes, by a plan at a serial level. `new_ballot` makes one later than another.

@@ -1,19 +1,33 @@
 //! The token ranges that an operation moves, as requests see them in its present phase. See `docs/internals/operations.md`.
 
 use std::cell::OnceCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use planted::{Bug, Planted};
-use topology::operations::{Halves, Levels, Needs, Operation, Phase, Placements, RangeMove, RingChange, Target};
-use topology::{ConsistencyLevel, NodeIndex, ReplicaMap, Required, Ring, Strategy, Token};
+use topology::operations::{Halves, Levels, Needs, Phase, Placements, RangeMove, RingChange};
+use topology::{ConsistencyLevel, HalfRequired, NodeIndex, ReplicaMap, Required, Ring, Strategy, Token};
 
 use super::replication::LEVELS;
+use super::transition::{Course, Transition};
 
 /// The answers that each level needs, in the order of [`LEVELS`].
 pub(super) type ByLevel = [Required; LEVELS.len()];
 
+/// A strategy's replicas while nodes join or an operation moves ranges.
+pub(super) struct Changing {
+    /// The replicas before.
+    pub(super) before: ReplicaMap,
+    /// The answers that each level needs of them.
+    pub(super) required: ByLevel,
+    /// The ranges to whose tokens requests go elsewhere than before, if there are some.
+    pub(super) moving: Option<Moving>,
+}
+
 /// The moving ranges of one strategy.
 #[derive(Debug)]
 pub(super) struct Moving {
+    ring: Rc<Ring>,
     phase: Phase,
     planted: Planted,
     /// In each half, by level.
@@ -32,28 +46,42 @@ struct MovingRange {
     needs: OnceCell<Box<ByLevel>>,
 }
 
-impl Moving {
-    /// The ranges that an operation moves of a strategy, and the replicas before it. `None`: in its phase each request goes where it went before.
+impl Changing {
+    /// The replicas of a strategy with these rules now, and with those after the operation. `None`: no node joins, and nothing moves them.
     pub(super) fn of(
-        ring: &Ring,
-        (operation, planted): (&Operation, Planted),
-        rules: &dyn Strategy,
-    ) -> Option<(Moving, ReplicaMap)> {
-        let Target::Tokens(tokens) = &operation.target else { return None };
-        let change = RingChange::new(ring, tokens);
-        let placements = Placements::new(&change, rules, rules);
-        let before = placements.before().clone();
-        let ranges = match operation.phase.places_as(Phase::Planned) {
-            true => Vec::new(),
-            false => placements.moves().into_iter().map(MovingRange::new).collect(),
-        };
+        ring: &Rc<Ring>,
+        (transition, course): (&Transition, Course<'_>),
+        [now, after]: [&dyn Strategy; 2],
+        planted: Planted,
+    ) -> Option<Changing> {
+        if transition.joining().is_empty() && course.phase.is_none() {
+            return None;
+        }
+        let mut tokens = course.tokens.cloned().unwrap_or_else(BTreeMap::new);
+        // Those of operations that are queued are on neither side.
+        transition.joining().iter().for_each(|host| _ = tokens.entry(*host).or_default());
+        let change = RingChange::new(ring, &tokens);
+        let placements = Placements::new(&change, now, after);
         let levels = LEVELS.map(|level| placements.levels(level, ring));
-        Some((Moving { phase: operation.phase, planted, levels, ranges }, before))
+        let required = std::array::from_fn(|at| levels[at].old.clone());
+        let moving = course.phase.filter(|phase| !phase.places_as(Phase::Planned)).and_then(|phase| {
+            let ranges: Vec<MovingRange> = placements.moves().into_iter().map(MovingRange::new).collect();
+            let is_empty = ranges.is_empty();
+            (!is_empty).then(|| Moving { ring: Rc::clone(ring), phase, planted, levels, ranges })
+        });
+        Some(Changing { before: placements.before().clone(), required, moving })
     }
+}
 
+impl Moving {
     /// The ends of its ranges.
     pub(super) fn ends(&self) -> impl Iterator<Item = Token> {
         self.ranges.iter().flat_map(|moving| [moving.range.range.after, moving.range.range.end])
+    }
+
+    /// True if the token is in one of them.
+    pub(super) fn is_moving(&self, token: Token) -> bool {
+        self.of_token(token).is_some()
     }
 
     fn of_token(&self, token: Token) -> Option<&MovingRange> {
@@ -93,7 +121,7 @@ impl Moving {
         match halves {
             Halves::Old => (moving.range.old_replicas(), &self.levels[at].old),
             Halves::New => (moving.range.new_replicas(), &self.levels[at].new),
-            Halves::Both => (&moving.both, &moving.needs(&self.levels, self.phase, self.planted)[at]),
+            Halves::Both => (&moving.both, &moving.needs(self)[at]),
         }
     }
 }
@@ -104,16 +132,37 @@ impl MovingRange {
         MovingRange { range, both, needs: OnceCell::new() }
     }
 
-    fn needs(&self, levels: &[Levels; LEVELS.len()], phase: Phase, planted: Planted) -> &ByLevel {
+    fn needs(&self, Moving { ring, phase, planted, levels, .. }: &Moving) -> &ByLevel {
         self.needs.get_or_init(|| {
             let placement = self.range.placement();
             let of_level = |at: usize| {
-                let needs = placement.write_needs(phase, &levels[at]);
+                let needs = placement.write_needs(*phase, &levels[at]);
                 let needs = if planted.is(Bug::NewSetNotCounted) { Needs { new: needs.old, ..needs } } else { needs };
-                needs.to_required()
+                local(needs.to_required(), ring)
             };
             Box::new(std::array::from_fn(of_level))
         })
+    }
+}
+
+/// The same answers, where only those of this datacenter count: its replicas alone are in the halves, and it is one set where they stay. So numbers in errors are
+/// of this datacenter, as in Cassandra.
+fn local(needs: Required, ring: &Ring) -> Required {
+    let Required::Halves(halves) = &needs else { return needs };
+    if !needs.is_local() {
+        return needs;
+    }
+    let is_near = |node: &NodeIndex| ring.node(*node).datacenter == ring.local_node().datacenter;
+    let near = |half: &HalfRequired| HalfRequired {
+        replicas: half.replicas.iter().copied().filter(is_near).collect(),
+        required: half.required.clone(),
+    };
+    let [old, new] = &**halves;
+    let (old, new) = (near(old), near(new));
+    let stays = old.replicas.len() == new.replicas.len() && old.replicas.iter().all(|node| new.replicas.contains(node));
+    match stays && old.required == new.required {
+        true => old.required,
+        false => Required::Halves(Rc::new([old, new])),
     }
 }
 

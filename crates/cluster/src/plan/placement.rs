@@ -14,6 +14,7 @@ use topology::{HostId, ReplicationStrategy, Ring, Strategies};
 
 use super::nodes::Nodes;
 use super::replication::Replication;
+use super::transition::Transition;
 
 /// The present ring of a shard.
 pub(crate) struct Placement {
@@ -22,11 +23,12 @@ pub(crate) struct Placement {
     /// Connections to the ring's other nodes; none where they are not reached.
     peers: Option<Peers>,
     nodes: RefCell<Rc<Nodes>>,
-    /// The operation that moves tokens of the ring, if one does.
-    operation: RefCell<Option<Rc<Operation>>>,
+    /// The operations that move tokens of the ring, or replicas of keyspaces.
+    transition: RefCell<Transition>,
     planted: Planted,
-    /// Replications on the present ring that keyspaces use: one for each strategy, since that and the ring are all that it is made of.
-    replications: RefCell<BTreeMap<ReplicationStrategy, Weak<Replication>>>,
+    /// Replications on the present ring that keyspaces use. Without a name: one for each strategy, since that and the ring are all that it is made of. With one: of
+    /// the keyspace, while an operation moves its replicas alone.
+    replications: RefCell<BTreeMap<(Option<String>, ReplicationStrategy), Weak<Replication>>>,
 }
 
 impl Placement {
@@ -34,31 +36,27 @@ impl Placement {
     pub(crate) fn new(ring: Rc<Ring>, peers: Option<Peers>, strategies: Strategies, planted: Planted) -> Rc<Placement> {
         follow(peers.as_ref(), &ring);
         let nodes = Nodes::new(ring, peers.as_ref());
-        let (nodes, operation, replications) = (RefCell::new(Rc::new(nodes)), RefCell::default(), RefCell::default());
-        Rc::new(Placement { strategies, peers, nodes, operation, planted, replications })
+        let (nodes, transition, replications) = (RefCell::new(Rc::new(nodes)), RefCell::default(), RefCell::default());
+        Rc::new(Placement { strategies, peers, nodes, transition, planted, replications })
     }
 
-    /// Plans by another ring from now on, of which an operation moves tokens, if one does. Connections to nodes that stay are kept, new nodes are dialled, and the
+    /// Plans by another ring from now on, with the operations of the cluster's state. Connections to nodes that stay are kept, new nodes are dialled, and the
     /// connections to those that left end.
     ///
-    /// True if requests may go to other replicas: nodes, their tokens, datacenters or racks differ, not their addresses alone; or the operation, or its phase.
+    /// True if requests may go to other replicas: nodes, their tokens, datacenters or racks differ, not their addresses alone; or an operation, or its phase.
     ///
     /// # Panics
-    /// If its epoch is not later, or it is another node's view: who changes rings decides both before.
-    pub(crate) fn install(&self, ring: Rc<Ring>, operation: Option<Rc<Operation>>) -> bool {
+    /// If its epoch is not later, it is another node's view, or operations run that touch each other: who changes rings decides all three before.
+    pub(crate) fn install(&self, ring: Rc<Ring>, operations: impl IntoIterator<Item = Rc<Operation>>) -> bool {
         let before = self.nodes();
         let (old, new) = (before.ring().epoch(), ring.epoch());
         assert!(old < new, "rings follow one another: epoch {new} cannot come after {old}");
         let (was, is) = (before.ring().local_node().host_id, ring.local_node().host_id);
         assert_eq!(was, is, "a node stays the same in all rings that it sees");
         follow(self.peers.as_ref(), &ring);
-        let operation = operation.filter(|operation| operation.phase.is_running());
-        let was = self.operation.replace(operation.clone());
-        let is_moved_otherwise = match (was, operation) {
-            (Some(was), Some(is)) => was.id != is.id || !was.phase.places_as(is.phase),
-            (was, is) => was.is_some() || is.is_some(),
-        };
-        let is_placed_otherwise = is_moved_otherwise || !ring.places_as(before.ring());
+        let transition = Transition::new(&ring, operations);
+        let was = self.transition.replace(transition);
+        let is_placed_otherwise = !self.transition.borrow().places_as(&was) || !ring.places_as(before.ring());
         *self.nodes.borrow_mut() = Rc::new(Nodes::new(ring, self.peers.as_ref()));
         self.replications.borrow_mut().clear();
         is_placed_otherwise
@@ -69,23 +67,34 @@ impl Placement {
         Rc::clone(&self.nodes.borrow())
     }
 
-    /// A strategy on the present ring, the same for all keyspaces that have it. Those that no keyspace uses any more are forgotten.
+    /// The replication of a keyspace with this strategy on the present ring: its own while an operation moves its replicas, else [that of the
+    /// strategy](Placement::replication).
+    pub(crate) fn replication_of(&self, keyspace: &str, strategy: &ReplicationStrategy) -> Rc<Replication> {
+        let is_own = self.transition.borrow().is_of(keyspace, strategy);
+        self.replication_as(is_own.then_some(keyspace), strategy)
+    }
+
+    /// A strategy on the present ring, the same for all keyspaces that have it and no operation of their own. Those that no keyspace uses any more are forgotten.
     pub(crate) fn replication(&self, strategy: &ReplicationStrategy) -> Rc<Replication> {
+        self.replication_as(None, strategy)
+    }
+
+    fn replication_as(&self, keyspace: Option<&str>, strategy: &ReplicationStrategy) -> Rc<Replication> {
         let mut replications = self.replications.borrow_mut();
-        if let Some(known) = replications.get(strategy).and_then(Weak::upgrade) {
+        let key = (keyspace.map(str::to_owned), strategy.clone());
+        if let Some(known) = replications.get(&key).and_then(Weak::upgrade) {
             return known;
         }
         replications.retain(|_, replication| replication.strong_count() > 0);
-        let rules = self.strategies.rules(strategy).inspect_err(|error| {
-            let class = strategy.class();
-            tracing::error!(%class, %error, "unknown replication strategy; requests to its keyspaces fail on this node");
-        });
-        let operation = self.operation.borrow().clone();
-        let operation = operation.as_deref().map(|operation| (operation, self.planted));
-        let replication = Replication::new(self.nodes(), strategy, rules.ok().as_deref(), operation);
-        let replication = Rc::new(replication);
-        replications.insert(strategy.clone(), Rc::downgrade(&replication));
+        let by = (&self.strategies, &*self.transition.borrow());
+        let replication = Rc::new(Replication::new(self.nodes(), (keyspace, strategy), by, self.planted));
+        replications.insert(key, Rc::downgrade(&replication));
         replication
+    }
+
+    /// True if a node has no data yet: an operation gives it its first tokens.
+    pub(crate) fn is_joining(&self, host_id: HostId) -> bool {
+        self.transition.borrow().joining().contains(&host_id)
     }
 
     /// The connection to another node of the present ring.

@@ -153,21 +153,21 @@ fn of_serial(replicas: &[NodeIndex], nodes: &Nodes, needs: &Required, refused: U
     }
 }
 
-/// Checks the ranges of the ring that have tokens between two bounds.
+/// Checks the ranges of the ring that have tokens between two bounds. Gives the most answers that one of them needs, for a failure is that of any.
 pub(crate) fn check_range(
     replication: &Replication,
     level: ConsistencyLevel,
     range: (Bound<Token>, Bound<Token>),
 ) -> Result<u32, Unavailable> {
-    let mut before = None;
+    let (mut before, mut required) = (None, replication.required(level).total());
     for to in replication.range_ends() {
         if has_tokens(before, to, range) {
             let (replicas, needs) = replication.read(to.unwrap_or(Token::MIN), level);
-            check(replicas, replication.nodes(), needs, level)?;
+            required = required.max(check(replicas, replication.nodes(), needs, level)?);
         }
         before = to;
     }
-    Ok(replication.required(level).total())
+    Ok(required)
 }
 
 /// True if some tokens after `before`, up to and with `to`, are between the bounds.
@@ -232,6 +232,7 @@ mod tests {
 
     use topology::{HostId, Node, ReplicationStrategy, Ring, Strategies};
 
+    use super::super::transition::Transition;
     use super::*;
 
     const ALL: (Bound<Token>, Bound<Token>) = (Bound::Unbounded, Bound::Unbounded);
@@ -250,8 +251,8 @@ mod tests {
     }
 
     fn replication(nodes: &Rc<Nodes>, strategy: &ReplicationStrategy) -> Replication {
-        let rules = Strategies::default().rules(strategy).ok();
-        Replication::new(Rc::clone(nodes), strategy, rules.as_deref(), None)
+        let by = (&Strategies::default(), &Transition::default());
+        Replication::new(Rc::clone(nodes), (None, strategy), by, planted::Planted::NONE)
     }
 
     fn simple(replication_factor: u32) -> ReplicationStrategy {

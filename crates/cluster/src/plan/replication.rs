@@ -8,12 +8,13 @@ use planted::Planted;
 use topology::operations::Operation;
 use topology::{
     ConsistencyLevel, Epoch, Factor, HalfRequired, HostId, NodeIndex, ReplicaMap, ReplicationStrategy, Required, Ring,
-    Strategy, Token, required,
+    Strategies, Strategy, Token, required,
 };
 
 use super::count::is_enough;
-use super::moving::{ByLevel, Moving};
+use super::moving::{ByLevel, Changing, Moving};
 use super::nodes::Nodes;
+use super::transition::{Course, Transition};
 use crate::fence::Placed;
 
 /// A strategy on one ring: the replicas of every token, and how many must answer at each level.
@@ -23,9 +24,9 @@ pub struct Replication {
     strategy: ReplicationStrategy,
     /// Before the operation, if one runs.
     map: ReplicaMap,
-    /// By the level's place in [`LEVELS`].
+    /// The same, by the level's place in [`LEVELS`].
     required: ByLevel,
-    /// The ranges that an operation moves.
+    /// The ranges to whose tokens an operation has requests go elsewhere, if there are some.
     moving: Option<Box<Moving>>,
 }
 
@@ -45,29 +46,71 @@ pub(super) const LEVELS: [ConsistencyLevel; 11] = [
 ];
 
 impl Replication {
-    /// The replication of `strategy` on the nodes' ring, by its rules. Without them no token has a replica, and each level is unavailable: to guess a place
-    /// would be to lose what is written there.
-    /// `operation` is the one that moves tokens of the ring, if one does.
+    /// The replication of a keyspace, or of those that have a strategy and no operation of their own, on the nodes' ring. Where the rules of a strategy are not known
+    /// no token has a replica, and each level is unavailable: to guess a place would be to lose what is written there.
     pub(crate) fn new(
         nodes: Rc<Nodes>,
-        strategy: &ReplicationStrategy,
-        rules: Option<&dyn Strategy>,
-        operation: Option<(&Operation, Planted)>,
+        (keyspace, strategy): (Option<&str>, &ReplicationStrategy),
+        (strategies, transition): (&Strategies, &Transition),
+        planted: Planted,
     ) -> Self {
-        let ring = nodes.ring();
-        let moving = operation.zip(rules).and_then(|(operation, rules)| Moving::of(ring, operation, rules));
-        let (moving, map) = match moving {
-            Some((moving, before)) => (Some(Box::new(moving)), before),
-            None => (None, rules.map_or_else(ReplicaMap::of_none, |rules| ReplicaMap::new(ring, rules))),
+        let course = transition.course(keyspace, strategy);
+        let rules_of = |strategy: &ReplicationStrategy| {
+            let rules = strategies.rules(strategy).inspect_err(|error| {
+                let class = strategy.class();
+                tracing::error!(%class, %error, "unknown replication strategy; requests to its keyspaces fail on this node");
+            });
+            rules.ok()
         };
-        let factor = rules.map_or(Factor::Total(1), |rules| rules.factor());
-        let required = LEVELS.map(|level| required(level, &factor, ring));
-        Replication { strategy: strategy.clone(), map, required, moving, nodes }
+        let (now, after) = (rules_of(strategy), course.after.map(rules_of));
+        let rules = match (&now, &after) {
+            (Some(now), None) => Some([&**now, &**now]),
+            (Some(now), Some(Some(after))) => Some([&**now, &**after]),
+            (None, _) | (_, Some(None)) => None,
+        };
+        Replication::by_rules(nodes, strategy, rules, (transition, course), planted)
+    }
+
+    fn by_rules(
+        nodes: Rc<Nodes>,
+        strategy: &ReplicationStrategy,
+        rules: Option<[&dyn Strategy; 2]>,
+        change: (&Transition, Course<'_>),
+        planted: Planted,
+    ) -> Replication {
+        let ring = nodes.ring();
+        let changing = rules.and_then(|rules| Changing::of(ring, change, rules, planted));
+        let Changing { before: map, required, moving } = changing.unwrap_or_else(|| {
+            let rules = rules.map(|[now, _]| now);
+            let factor = rules.map_or(Factor::Total(1), |rules| rules.factor());
+            let before = rules.map_or_else(ReplicaMap::of_none, |rules| ReplicaMap::new(ring, rules));
+            Changing { before, required: LEVELS.map(|level| required(level, &factor, ring)), moving: None }
+        });
+        Replication { strategy: strategy.clone(), map, required, moving: moving.map(Box::new), nodes }
     }
 
     /// The replication of a strategy by its rules, on a ring whose nodes are not reached by it.
     pub fn on_ring(ring: &Rc<Ring>, strategy: &ReplicationStrategy, rules: &dyn Strategy) -> Replication {
-        Replication::new(Rc::new(Nodes::new(Rc::clone(ring), None)), strategy, Some(rules), None)
+        let (nodes, transition) = (Rc::new(Nodes::new(Rc::clone(ring), None)), Transition::default());
+        let course = transition.course(None, strategy);
+        Replication::by_rules(nodes, strategy, Some([rules, rules]), (&transition, course), Planted::NONE)
+    }
+
+    /// The same of a keyspace, while operations move tokens or replicas. `None`: the rules of its strategy are not known.
+    ///
+    /// # Panics
+    /// If operations run that touch each other.
+    pub fn during(
+        operations: &[Rc<Operation>],
+        ring: &Rc<Ring>,
+        (keyspace, strategy): (&str, &ReplicationStrategy),
+        strategies: &Strategies,
+    ) -> Option<Replication> {
+        let transition = Transition::new(ring, operations.iter().cloned());
+        let after = transition.course(Some(keyspace), strategy).after;
+        std::iter::once(strategy).chain(after).all(|strategy| strategies.rules(strategy).is_ok()).then_some(())?;
+        let nodes = Rc::new(Nodes::new(Rc::clone(ring), None));
+        Some(Replication::new(nodes, (Some(keyspace), strategy), (strategies, &transition), Planted::NONE))
     }
 
     /// A majority in each datacenter of a token's replicas. Where a datacenter has fewer nodes than a majority of its replicas would be, all of these: whatever is a
@@ -172,6 +215,17 @@ impl Replication {
     pub(crate) fn written(&self, token: Token, level: ConsistencyLevel) -> (&[NodeIndex], &Required) {
         let moving = self.moving.as_ref().and_then(|moving| moving.written(token, level));
         moving.unwrap_or_else(|| (self.map.replicas(token), self.required(level)))
+    }
+
+    /// The answers that a write of a token needs at a level. Nothing is looked up while no range moves.
+    #[inline]
+    pub(crate) fn write_needs(&self, token: Token, level: ConsistencyLevel) -> &Required {
+        if self.moving.is_some() { self.written(token, level).1 } else { self.required(level) }
+    }
+
+    /// True if an operation moves the token: requests go elsewhere than before it.
+    pub(crate) fn is_moving(&self, token: Token) -> bool {
+        self.moving.as_ref().is_some_and(|moving| moving.is_moving(token))
     }
 
     /// The replicas whose answers to a read of a token count, alive or not, and those that it needs at a level; at a serial level the electorate of its rounds.

@@ -7,7 +7,7 @@ use planted::{Bug, Planted};
 use topology::{NodeIndex, Required};
 
 use crate::outcome::{Failure, Refusal};
-use crate::plan::{Nodes, brings_nearer, count_towards, is_enough};
+use crate::plan::{NEARER_MAX, Nodes, brings_nearer, count_towards, is_enough};
 use crate::replica::ReplicaError;
 
 /// Where a replica is in a request. `docs/internals/reads.md` has the transitions.
@@ -86,7 +86,8 @@ impl<'p> Contacts<'p> {
             if gain > best.map_or(0, |(_, most)| most) {
                 best = Some((index, gain));
             }
-            if gain > 0 && !matches!(self.needs, Required::Halves(_)) {
+            let most = if matches!(self.needs, Required::Halves(_)) { NEARER_MAX } else { 1 };
+            if gain == most {
                 break;
             }
         }

@@ -26,24 +26,7 @@ pub(crate) fn is_small(mutations: &[impl AsRef<[u8]>]) -> bool {
     storage::is_small(mutations.len(), mutations.iter().map(|mutation| mutation.as_ref().len()).sum())
 }
 
-/// Applies mutations as one record, waiting for room as often as it takes and is of use; many or long ones in steps.
-pub(crate) async fn apply_when_there_is_room(
-    storage: &Shard,
-    mutations: &[impl AsRef<[u8]>],
-) -> Result<Ack, ApplyError> {
-    if !is_small(mutations) {
-        return storage.apply_in_steps(mutations).await;
-    }
-    let mut admission = storage.write_admission();
-    loop {
-        match apply_all(storage, mutations) {
-            Ok(ack) => return Ok(ack),
-            Err(error) => admission.after(error).await?,
-        }
-    }
-}
-
-/// The same for what another shard or node has planned: the fence is asked in each call that applies. What is long takes several, so it is asked after the last one
+/// Applies planned mutations as one record, waiting for room as often as it takes and is of use; many or long ones in steps. The fence is asked in each call that applies. What is long takes several, so it is asked after the last one
 /// too; a write that is stale by then will come again.
 pub(crate) async fn apply_planned(
     gate: Gate<'_>,

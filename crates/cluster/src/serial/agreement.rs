@@ -23,7 +23,7 @@ use crate::plan::{Placement, ReplicaPlan};
 use crate::read::{Reads, judge_read, limits_of_each, planned_at};
 use crate::replica::{Accept, PageLimits, Prepare, Shards};
 use crate::timeouts::TimeoutKind;
-use crate::write::{PlannedMutation, Writes};
+use crate::write::{Electors, PlannedMutation, Writes};
 
 /// The rest after a first try that was overtaken is less than this; it doubles with each.
 const REST: Duration = Duration::from_millis(4);
@@ -421,8 +421,8 @@ impl Agreement<'_> {
             AcceptEnd::Chosen if self.chosen.is_some() => Ok(true),
             AcceptEnd::Chosen => {
                 let mutations = self.planned_mutations(&proposal);
-                let needs = (self.plan.epoch(), self.plan.needs.clone());
-                let committed = self.agreements.writes.commit_for(mutations, needs).await;
+                let electors = Electors::of(&self.plan, self.token);
+                let committed = self.agreements.writes.commit_for(mutations, electors).await;
                 committed.map_err(|failure| self.error(failure))?;
                 Ok(false)
             }
@@ -528,7 +528,8 @@ impl Agreement<'_> {
 
     /// The same, planned by the present ring as a write that rests on what this attempt knows: a truncation since makes it void.
     fn planned_mutations(&self, proposal: &Proposal) -> Vec<PlannedMutation> {
-        let replication = self.agreements.placement.replication(self.plan.replication.strategy());
+        let replication =
+            self.agreements.placement.replication_of(&self.table.keyspace, self.plan.replication.strategy());
         let planned = |mutation| PlannedMutation {
             replication: Rc::clone(&replication),
             token: self.token,

@@ -9,12 +9,17 @@ use mutation::{ReadCommand, Slice};
 use planted::Bug;
 use schema::Table;
 use storage::{Ack, ApplyError, LogSequence, ReadEnd, TryOutcome};
-use topology::Token;
+use topology::{Epoch, Token};
 
+use crate::counts::count;
+use crate::fence::NO_EPOCH;
+use crate::outcome::Failure;
 use crate::paxos::{
     Ballot, Claim, Commit, Kept, Purpose, Register, STATE_TABLE, State, StateReader, clustering_of, encode_registers,
 };
-use crate::replica::{ReplicaError, Shards, apply_error, apply_when_there_is_room, unreadable};
+use crate::plan::Replication;
+use crate::read::planned_at;
+use crate::replica::{ReplicaError, Shards, apply_error, apply_planned, unreadable};
 use crate::timeouts::TimeoutKind;
 
 /// The attempts at this shard's partitions.
@@ -29,6 +34,8 @@ pub struct Attempt<'p> {
     token: Token,
     key: &'p [u8],
     now_in_seconds: u32,
+    /// The epoch that its plan rests on; that of what ends within one call is not compared.
+    planned: Epoch,
     state: State,
     /// Held by what is not done in one call.
     claim: Option<Claim>,
@@ -67,20 +74,20 @@ impl Rounds {
         let state = reader.finish(self.shards.fence.low_bound(), |position| {
             storage::is_truncated_after(&self.shards.storage, table.id, position)
         });
-        let attempt = Attempt { rounds: Rc::clone(self), table, token, key, now_in_seconds, state, claim: None };
+        let (rounds, planned, claim) = (Rc::clone(self), NO_EPOCH, None);
+        let attempt = Attempt { rounds, table, token, key, now_in_seconds, planned, state, claim };
         // What another has left is finished by one who may wait.
         attempt.state.unfinished().is_none().then_some(attempt)
     }
 
     /// Claims the partition, when those before have done, and begins an attempt; what an attempt before it has left is finished then. `None`: others
-    /// were there for too long.
+    /// were there for too long. [`Failure::Outdated`]: the ring or the table has changed since the plan by `replication` was made.
     pub(crate) async fn attempt<'p>(
         self: &Rc<Self>,
-        table: &'p Table,
-        token: Token,
-        key: &'p [u8],
+        replication: &Replication,
+        (table, token, key): (&'p Table, Token, &'p [u8]),
         now_in_seconds: u32,
-    ) -> Result<Option<Attempt<'p>>, ReplicaError> {
+    ) -> Result<Option<Attempt<'p>>, Failure> {
         let storage = &self.shards.storage;
         let time = self.shards.timeouts.get(TimeoutKind::CasContention);
         let claim = match storage.planted().is(Bug::ConditionReadUnclaimed) {
@@ -90,6 +97,8 @@ impl Rounds {
                 None => return Ok(None),
             },
         };
+        // Another node may be a replica since it waits for its turn.
+        let planned = planned_at(&self.shards, TimeoutKind::Write, table.id, replication).await?;
         let clustering = clustering_of(table.id);
         let slices = [Slice::of_prefix(&clustering)];
         let command = state_command(&slices, token, key, now_in_seconds);
@@ -98,7 +107,8 @@ impl Rounds {
         let _ = read.map_err(|error| unreadable(self.shards.here().0, error))?;
         let state = reader
             .finish(self.shards.fence.low_bound(), |position| storage::is_truncated_after(storage, table.id, position));
-        let mut attempt = Attempt { rounds: Rc::clone(self), table, token, key, now_in_seconds, state, claim };
+        let rounds = Rc::clone(self);
+        let mut attempt = Attempt { rounds, table, token, key, now_in_seconds, planned, state, claim };
         if let Some(proposal) = attempt.state.unfinished().cloned() {
             stdx::sometimes!("another's proposal finished");
             let marked = attempt.mark(&[Register::Committed(proposal.commit())]);
@@ -141,18 +151,36 @@ impl Attempt<'_> {
         }
     }
 
-    /// Proposes and commits encoded mutations of the partition. Gives the sequence that the reply must wait for.
-    pub async fn commit(&mut self, ballot: Ballot, mutations: Vec<Vec<u8>>) -> Result<LogSequence, ReplicaError> {
+    /// Proposes and commits encoded mutations of the partition. Gives the sequence that the reply must wait for. [`Failure::Outdated`]: the ring or the table has
+    /// changed since the attempt began, and nothing was written.
+    pub async fn commit(&mut self, ballot: Ballot, mutations: Vec<Vec<u8>>) -> Result<LogSequence, Failure> {
         let state = self.committed(ballot);
         self.apply(mutations, state).await
     }
 
-    async fn apply(&self, mut mutations: Vec<Vec<u8>>, state: Vec<u8>) -> Result<LogSequence, ReplicaError> {
+    /// Applies mutations as one record, if this shard is still the whole electorate when it does.
+    async fn apply(&self, mut mutations: Vec<Vec<u8>>, state: Vec<u8>) -> Result<LogSequence, Failure> {
         mutations.push(state);
-        let storage = &self.rounds.shards.storage;
-        let applied = apply_when_there_is_room(storage, &mutations).await;
-        let ack = applied.map_err(|error| apply_error(self.rounds.shards.here().0, error))?;
-        Ok(self.to_wait_for(ack))
+        let Shards { storage, fence, counts, .. } = &*self.rounds.shards;
+        let shard = self.rounds.shards.here();
+        let planned = match storage.planted().is(Bug::CommitWithoutFence) {
+            true => fence.moment(),
+            false => self.planned,
+        };
+        let gate = fence.gate(shard, planned);
+        let mut is_begun = false;
+        if gate.check_mutations(&mutations).is_ok() {
+            // What is long is applied in steps, between which the ring may change.
+            is_begun = !storage::is_small(mutations.len(), mutations.iter().map(Vec::len).sum());
+            match apply_planned(gate, storage, &mutations).await {
+                Err(ReplicaError::Stale { .. }) => {}
+                applied => return Ok(self.to_wait_for(applied?)),
+            }
+        }
+        stdx::sometimes!("a commit at one replica is overtaken");
+        count(&counts.planned_again);
+        // Of what is applied the conditions would be judged again.
+        Err(if is_begun { Failure::Timeout { received: 0 } } else { Failure::Outdated })
     }
 
     /// The state's mutation once the ballot is promised, its proposal accepted, and committed: one step, as nobody is told of those

@@ -11,7 +11,7 @@ use std::time::Duration;
 use planted::Bug;
 use runtime::Group;
 use storage::{BatchHead, BatchId};
-use topology::{ConsistencyLevel, NodeIndex, Required};
+use topology::{ConsistencyLevel, NodeIndex};
 
 use super::keepers::{Keepers, NotKept};
 use super::missed::Hinting;
@@ -44,10 +44,17 @@ impl Writes {
         mut planned: Vec<PlannedMutation>,
         level: ConsistencyLevel,
     ) -> Result<(), Failure> {
-        onto_one_ring(&mut planned, &self.placement);
+        onto_one_ring(&mut planned, &self.placement, &self.shards.fence);
         let planted = self.shards.storage.planted();
-        if is_whole_everywhere(&planned) || planted.is(Bug::BatchLogNotWritten) {
+        if planted.is(Bug::BatchLogNotWritten) {
             return self.write_batch(planned, level).await;
+        }
+        if is_whole_everywhere(&planned) {
+            // A ring that comes meanwhile may set it apart: then it is a batch of several places.
+            match self.write_as_one(planned, level).await? {
+                Some(apart) => planned = apart,
+                None => return Ok(()),
+            }
         }
         let created = self.shards.runtime.wall_clock_micros();
         let (id, keepers) = self.log_batch(&mut planned, created).await?;
@@ -201,7 +208,7 @@ impl Writes {
     }
 
     /// Delivers what still counts of a batch, on the present ring: a batch may wait for longer than the ring that it was planned by is there. It is finished
-    /// when each mutation is at one replica at least, or has a hint on this node's disk.
+    /// when each mutation is at one replica at least, of each set where its range moves, or has a hint on this node's disk.
     ///
     /// Mutations of the same replicas are delivered together, so that what cannot be delivered does not have the rest sent again.
     pub(super) async fn try_to_finish(
@@ -253,7 +260,8 @@ impl Writes {
         group.iter_mut().for_each(|planned| planned.plan_again(&self.placement, &self.shards.fence));
         let Some(created) = storage::batch_created(storage, id).filter(|_| !group.is_empty()) else { return Ok(()) };
         let kind = Kind::BATCH.since(created).with_hints(Hinting::Enough);
-        let delivered = self.deliver(&group, Needs::Fixed(Required::Total(1)), kind).await;
+        // One that gains the range alone is not enough: what it has is not read yet, and an operation may be aborted.
+        let delivered = self.deliver(&group, Needs::Level(ConsistencyLevel::One), kind).await;
         delivered.map_err(|error| Undelivered { left: group, error })
     }
 }

@@ -31,7 +31,7 @@ impl Writes {
         mut planned: Vec<PlannedMutation>,
         level: ConsistencyLevel,
     ) -> Result<(), Failure> {
-        onto_one_ring(&mut planned, &self.placement);
+        onto_one_ring(&mut planned, &self.placement, &self.shards.fence);
         let time = self.shards.timeouts.get(TimeoutKind::CounterWrite);
         let until = self.shards.runtime.now() + time;
         let mut pending = Pending::new(planned);

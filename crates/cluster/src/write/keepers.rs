@@ -59,8 +59,13 @@ impl Keepers {
         // Nodes of a ring fixed by hand have no epochs in common, by which a copy would be known to be older than a truncation.
         let has_keepers = shards.fence.is_closed() && !shards.storage.planted().is(Bug::BatchCopyOnItself);
         let is_suspect = |node| nodes.peer(node).is_some_and(internode::Peer::is_suspect);
+        // A node that joins is gone if its operation is aborted.
+        let may_keep = |node: &NodeIndex| {
+            let is_other = *node != nodes.local() && nodes.is_alive(*node);
+            is_other && !placement.is_joining(nodes.ring().node(*node).host_id)
+        };
         let live: Vec<NodeIndex> = match has_keepers {
-            true => node_indices(nodes.ring()).filter(|&node| node != nodes.local() && nodes.is_alive(node)).collect(),
+            true => node_indices(nodes.ring()).filter(may_keep).collect(),
             false => Vec::new(),
         };
         let draw = || shards.runtime.random_u64();

@@ -156,7 +156,7 @@ impl Keeper {
         let (token, table) = (head.token(), head.table());
         let Writes { shards, placement, .. } = &*self.writes;
         let keyspace = shards.fence.keyspace_of(table)?;
-        let replication = placement.replication(keyspace.strategy());
+        let replication = placement.replication_of(keyspace.name(), keyspace.strategy());
         let (shard, moment) = (self.writes.owner(token), shards.fence.moment());
         Some(PlannedMutation { replication, token, shard, mutation, moment })
     }

@@ -42,7 +42,7 @@ impl PlannedMutation {
     pub(super) fn plan_again(&mut self, placement: &Placement, fence: &Fence) {
         let keyspace = self.table().and_then(|table| fence.keyspace_of(table));
         self.replication = match &keyspace {
-            Some(keyspace) => placement.replication(keyspace.strategy()),
+            Some(keyspace) => placement.replication_of(keyspace.name(), keyspace.strategy()),
             None => placement.replication(self.replication.strategy()),
         };
         self.moment = fence.moment();
@@ -55,18 +55,13 @@ impl PlannedMutation {
 
     /// The answers that it needs at a level.
     pub(super) fn needs(&self, level: ConsistencyLevel) -> &Required {
-        self.replication.written(self.token, level).1
+        self.replication.write_needs(self.token, level)
     }
 
     /// Its live replicas.
     pub(super) fn contacts(&self) -> impl Iterator<Item = NodeIndex> {
         let nodes = self.replication.nodes();
         self.replicas().iter().copied().filter(|&node| nodes.is_alive(node))
-    }
-
-    /// Its replicas that are none of its contacts: they are down, and miss it.
-    pub(super) fn absent(&self, contacts: &[NodeIndex]) -> impl Iterator<Item = NodeIndex> {
-        self.replicas().iter().copied().filter(|node| !contacts.contains(node))
     }
 
     /// True if this node is its only replica, and its answer enough for `needs`: then nothing is counted or hinted, and this node's refusal is
@@ -84,20 +79,24 @@ pub fn are_local(planned: &[PlannedMutation], level: ConsistencyLevel) -> bool {
 }
 
 /// Plans mutations by the present ring that were planned by another. Their moments stay: what they rest on beside the ring is as old as it was.
-pub(super) fn onto_present_ring(planned: &mut [PlannedMutation], placement: &Placement) {
+fn onto_present_ring(planned: &mut [PlannedMutation], placement: &Placement, fence: &Fence) {
     let present = placement.nodes().ring().epoch();
     for planned in planned.iter_mut().filter(|planned| planned.replication.epoch() != present) {
-        planned.replication = placement.replication(planned.replication.strategy());
+        let strategy = planned.replication.strategy();
+        planned.replication = match planned.table().and_then(|table| fence.keyspace_of(table)) {
+            Some(keyspace) => placement.replication_of(keyspace.name(), strategy),
+            None => placement.replication(strategy),
+        };
     }
 }
 
 /// Sees to it that all were planned by one ring, since answers are counted by its nodes. A batch's mutations are planned one after the other, and
 /// the ring may have changed meanwhile.
-pub(super) fn onto_one_ring(planned: &mut [PlannedMutation], placement: &Placement) {
+pub(super) fn onto_one_ring(planned: &mut [PlannedMutation], placement: &Placement, fence: &Fence) {
     let mut epochs = planned.iter().map(|planned| planned.replication.epoch());
     let first = epochs.next();
     if !epochs.all(|epoch| Some(epoch) == first) {
-        onto_present_ring(planned, placement);
+        onto_present_ring(planned, placement, fence);
     }
 }
 

@@ -16,6 +16,9 @@
 //! unless the table was truncated meanwhile, which takes along what others have acknowledged before. Where this node cannot follow the change in time, that
 //! part is hinted, as of the round in which it was Stale.
 //!
+//! A write that is one record of one log at each place ends where its mutations are set apart when they are planned again: it was no batch of several places, and is one
+//! now.
+//!
 //! Each round makes the hints of its own misses: what a truncation makes void of those before it is hinted again.
 
 use std::future::Future;
@@ -26,10 +29,11 @@ use std::time::Duration;
 use runtime::{Elapsed, Group, Instant};
 use topology::{ConsistencyLevel, Epoch, HostId, NodeIndex, Required};
 
+use super::electors::Electors;
 use super::missed::{Hinting, Missed, is_missed};
 use super::parts::{Part, put};
 use super::place::Place;
-use super::planned::{PlannedMutation, by_shard};
+use super::planned::{PlannedMutation, by_shard, is_whole_everywhere};
 use super::tally::{Answer, Stage, Tally, Verdict};
 use super::writes::Writes;
 use crate::counts::count;
@@ -50,8 +54,8 @@ const ENDED_TIMES: u32 = 3;
 pub(super) enum Needs {
     /// As many as the level asks for, by each mutation's own replication.
     Level(ConsistencyLevel),
-    /// As many as the electorate of a plan by the ring of an epoch; on a later ring a majority of each datacenter's replicas, which is at least as many.
-    Electorate(Epoch, Required),
+    /// As many as the electorate of a plan.
+    Electorate(Rc<Electors>),
     /// So many, whatever the replication.
     Fixed(Required),
 }
@@ -60,8 +64,7 @@ impl Needs {
     pub(super) fn of(&self, planned: &PlannedMutation) -> Required {
         match self {
             Needs::Level(level) => planned.needs(*level).clone(),
-            Needs::Electorate(epoch, needs) if *epoch == planned.replication.epoch() => needs.clone(),
-            Needs::Electorate(..) => planned.replication.majority_of_each(planned.token),
+            Needs::Electorate(electors) => electors.needs(&planned.replication, planned.token),
             Needs::Fixed(required) => required.clone(),
         }
     }
@@ -84,6 +87,8 @@ pub(super) struct Kind {
     timeout: TimeoutKind,
     /// Wall clock when the write began, microseconds since 1970; `None`: with its first round.
     created: Option<i64>,
+    /// It ends where it is not one record of one log at each place any more, by a plan of later.
+    is_one_record: bool,
 }
 
 impl Kind {
@@ -96,6 +101,7 @@ impl Kind {
         is_commit: false,
         timeout: TimeoutKind::Write,
         created: None,
+        is_one_record: false,
     };
     /// The states of counters.
     pub(super) const STATES: Kind = Kind { is_derived: true, timeout: TimeoutKind::CounterWrite, ..Kind::PLAIN };
@@ -119,7 +125,7 @@ impl Kind {
     /// A part of it that is planned again after the write's end. A truncation since takes it along with what was acknowledged before.
     fn late(self) -> Kind {
         let hinting = if self.hinting == Hinting::None { Hinting::None } else { Hinting::Kept };
-        Kind { is_derived: true, late_tries: self.late_tries - 1, hinting, ..self }
+        Kind { is_derived: true, late_tries: self.late_tries - 1, hinting, is_one_record: false, ..self }
     }
 }
 
@@ -131,6 +137,17 @@ pub(super) struct Pending {
     acknowledged: Vec<Vec<HostId>>,
     /// The tally of the last round, which ends when the next one is sent, or none is.
     last: Option<Rc<Tally>>,
+    /// It was planned again since that round.
+    is_planned_again: bool,
+}
+
+/// The end of a write's rounds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ended {
+    /// Each mutation has what it needs.
+    Done,
+    /// The write was to be one record at each place, and is none any more. What was sent may be done.
+    Apart,
 }
 
 /// The plans of a write.
@@ -176,10 +193,33 @@ impl Writes {
         needs: Needs,
         kind: Kind,
     ) -> Result<(), Failure> {
-        let runtime = &self.shards.runtime;
-        let until = runtime.now() + self.shards.timeouts.get(kind.timeout);
         let mut pending = Pending::new(planned);
-        let written = self.write_rounds(&mut pending, (&needs, kind), until).await;
+        let ended = self.write_pending(&mut pending, &needs, kind).await?;
+        assert_eq!(ended, Ended::Done, "a write of several records ends as it is");
+        Ok(())
+    }
+
+    /// Writes mutations that are one record of one log at each place. Gives them back, perhaps done in part, if they are not any more: a change of the ring has set them
+    /// apart before they were acknowledged.
+    pub(super) async fn write_as_one(
+        self: &Rc<Self>,
+        planned: Vec<PlannedMutation>,
+        level: ConsistencyLevel,
+    ) -> Result<Option<Vec<PlannedMutation>>, Failure> {
+        let kind = Kind { is_one_record: true, ..Kind::PLAIN.with_hints(Hinting::of(level)) };
+        let mut pending = Pending::new(planned);
+        let ended = self.write_pending(&mut pending, &Needs::Level(level), kind).await?;
+        Ok((ended == Ended::Apart).then_some(pending.planned))
+    }
+
+    async fn write_pending(
+        self: &Rc<Self>,
+        pending: &mut Pending,
+        needs: &Needs,
+        kind: Kind,
+    ) -> Result<Ended, Failure> {
+        let until = self.shards.runtime.now() + self.shards.timeouts.get(kind.timeout);
+        let written = self.write_rounds(pending, (needs, kind), until).await;
         // Nothing of it was sent since.
         pending.end_last(Stage::Over);
         written
@@ -190,13 +230,18 @@ impl Writes {
         pending: &mut Pending,
         (needs, mut kind): (&Needs, Kind),
         until: Instant,
-    ) -> Result<(), Failure> {
+    ) -> Result<Ended, Failure> {
         let runtime = &self.shards.runtime;
         let fence = &self.shards.fence;
         loop {
             let rests_on = self.settle(pending, kind, until - runtime.now()).await?;
             if pending.planned.is_empty() {
-                return Ok(());
+                return Ok(Ended::Done);
+            }
+            let is_planned_again = std::mem::take(&mut pending.is_planned_again);
+            if kind.is_one_record && is_planned_again && !is_whole_everywhere(&pending.planned) {
+                stdx::sometimes!("a batch of one record is set apart");
+                return Ok(Ended::Apart);
             }
             if pending.acknowledged.is_empty() && is_local(&pending.planned, needs) {
                 match self.write_locally(pending, kind, rests_on).await {
@@ -212,7 +257,7 @@ impl Writes {
                         self.catch_up(None, epoch, until - runtime.now()).await;
                         return Err(Failure::Outdated);
                     }
-                    written => return Ok(written?),
+                    written => return Ok(written.map(|()| Ended::Done)?),
                 }
             }
             // All rounds are of one write.
@@ -222,7 +267,7 @@ impl Writes {
                 Round::Done(next) => {
                     *pending = next;
                     if !fence.is_placed_otherwise(rests_on) {
-                        return Ok(());
+                        return Ok(Ended::Done);
                     }
                 }
                 Round::Stale(next, node, epoch) => {
@@ -361,14 +406,17 @@ impl Writes {
             let hosts = acknowledged.get(index).map_or(&[][..], Vec::as_slice);
             assert_eq!(of.replication.epoch(), nodes.ring().epoch(), "a write is planned by one ring");
             let has_it = |node: &NodeIndex| hosts.contains(&nodes.ring().node(*node).host_id);
-            let replicas = of.replicas().iter().copied();
-            let written: Vec<NodeIndex> = replicas.filter(has_it).collect();
-            let contacts: Vec<NodeIndex> = of.contacts().filter(|node| !has_it(node)).collect();
-            for &node in &contacts {
-                put(&mut parts, Place::of(node, of.shard, &nodes), index);
-            }
-            for node in of.absent(&contacts).filter(|node| !has_it(node)) {
-                put(&mut absent, Place::There(node), index);
+            let (mut written, mut contacts) = (Vec::new(), Vec::new());
+            for &node in of.replicas() {
+                match () {
+                    () if has_it(&node) => written.push(node),
+                    () if nodes.is_alive(node) => {
+                        put(&mut parts, Place::of(node, of.shard, &nodes), index);
+                        contacts.push(node);
+                    }
+                    // It is down, and misses it.
+                    () => put(&mut absent, Place::There(node), index),
+                }
             }
             tally.push(needs.of(of), written, contacts);
         }
@@ -491,6 +539,7 @@ impl Pending {
 
     /// Plans all again, as ring and tables are now. An acknowledgement from before a truncation is of a row that the truncation took.
     fn plan_again(&mut self, placement: &Placement, fence: &Fence) {
+        self.is_planned_again = true;
         for (index, planned) in self.planned.iter_mut().enumerate() {
             let is_truncated = planned.table().is_some_and(|table| fence.is_truncated_since(table, planned.moment));
             if let Some(hosts) = self.acknowledged.get_mut(index).filter(|_| is_truncated) {
@@ -535,7 +584,8 @@ impl Sent {
             let new: Vec<HostId> = written.into_iter().map(host).filter(|id| !hosts.contains(id)).collect();
             hosts.extend(new);
         }
-        Pending { planned: self.planned.to_vec(), acknowledged: all, last: Some(Rc::clone(&self.tally)) }
+        let last = Some(Rc::clone(&self.tally));
+        Pending { planned: self.planned.to_vec(), acknowledged: all, last, is_planned_again: false }
     }
 }
 
@@ -543,6 +593,7 @@ impl Sent {
 fn is_local(planned: &[PlannedMutation], needs: &Needs) -> bool {
     planned.iter().all(|planned| match needs {
         Needs::Level(level) => planned.is_local(planned.needs(*level)),
-        Needs::Electorate(_, required) | Needs::Fixed(required) => planned.is_local(required),
+        Needs::Electorate(_) => planned.is_local(&needs.of(planned)),
+        Needs::Fixed(required) => planned.is_local(required),
     })
 }

@@ -4,8 +4,9 @@ use std::rc::Rc;
 
 use runtime::ShardId;
 use storage::{Ack, ApplyError, TryOutcome};
-use topology::{ConsistencyLevel, Epoch, Required};
+use topology::{ConsistencyLevel, Required};
 
+use super::electors::Electors;
 use super::missed::Hinting;
 use super::planned::{PlannedMutation, onto_one_ring};
 use super::rounds::{Kind, Needs};
@@ -63,19 +64,19 @@ impl Writes {
         mut planned: Vec<PlannedMutation>,
         level: ConsistencyLevel,
     ) -> Result<(), Failure> {
-        onto_one_ring(&mut planned, &self.placement);
+        onto_one_ring(&mut planned, &self.placement, &self.shards.fence);
         self.write_planned(planned, Needs::Level(level), Kind::PLAIN.with_hints(Hinting::of(level))).await
     }
 
-    /// Writes what a former replica missed of a write that began at `created` to one present replica of each mutation at least, and hints it for those that
-    /// miss it.
+    /// Writes what a former replica missed of a write that began at `created` to one present replica of each mutation at least, of each set where its range moves, and
+    /// hints it for those that miss it.
     pub(crate) async fn write_rerouted(
         self: &Rc<Self>,
         mut planned: Vec<PlannedMutation>,
         created: i64,
     ) -> Result<(), Failure> {
-        onto_one_ring(&mut planned, &self.placement);
-        self.write_planned(planned, Needs::Fixed(Required::Total(1)), Kind::HINT.since(created)).await
+        onto_one_ring(&mut planned, &self.placement, &self.shards.fence);
+        self.write_planned(planned, Needs::Level(ConsistencyLevel::One), Kind::HINT.since(created)).await
     }
 
     /// Commits a proposal's mutations, and the register of it, at a level. At ANY no replica is waited for: a chosen proposal is not lost.
@@ -91,13 +92,13 @@ impl Writes {
         self.write_planned(planned, needs, Kind::COMMIT).await
     }
 
-    /// The same, for those whose answers an electorate needs, by the ring of an epoch.
+    /// The same, with the answers that an electorate needs.
     pub(crate) async fn commit_for(
         self: &Rc<Self>,
         planned: Vec<PlannedMutation>,
-        (epoch, needs): (Epoch, Required),
+        electors: Electors,
     ) -> Result<(), Failure> {
-        self.write_planned(planned, Needs::Electorate(epoch, needs), Kind::COMMIT).await
+        self.write_planned(planned, Needs::Electorate(Rc::new(electors)), Kind::COMMIT).await
     }
 
     /// The epochs of the ring and of the tables, as this shard knows them.

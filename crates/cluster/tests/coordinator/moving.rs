@@ -1,13 +1,15 @@
 //! Requests to ranges that an operation moves: the third node joins two, each of which has all until then.
 
-use cluster::coordinator::{AgreementError, Failure};
+use std::time::Duration;
+
+use cluster::coordinator::{AgreementError, Failure, PlanPlace, PlannedMutation, Replication};
 use runtime::sim::Link;
 use topology::ConsistencyLevel::{All, One, Quorum, Serial};
 use topology::operations::Phase;
 use topology::token_of;
 
-use crate::serial::{KEY, write};
-use crate::world::{Change, Member, PAUSE, host_id, on_nodes};
+use crate::serial::{KEY, ballots_of, write};
+use crate::world::{Change, Member, PAUSE, host_id, on_nodes, table};
 
 /// Keys, some of whose ranges move to the third node.
 const KEYS: &[u8] = b"abcdefghijklmnopqrstuvwxyz";
@@ -30,14 +32,31 @@ async fn pass(node: &Member, phase: Phase) {
 
 /// The keys whose range the third node gains, as the ring after the operation says.
 fn moving() -> Vec<&'static [u8]> {
-    let ring = crate::world::ring_after();
-    let rules = topology::Strategies::default();
-    let strategy = topology::ReplicationStrategy::Simple { replication_factor: 2 };
-    let rules = rules.rules(&strategy).expect("it is built in");
-    let gains = |key: &&[u8]| topology::replicas(&ring, &*rules, token_of(key)).iter().any(|node| node.0 == 2);
-    let keys: Vec<&[u8]> = KEYS.chunks(1).filter(gains).collect();
+    let keys = moving_of(2);
     assert!(keys.len() > 2, "some ranges move");
     keys
+}
+
+/// The same with so many replicas.
+fn moving_of(replication_factor: u32) -> Vec<&'static [u8]> {
+    let ring = crate::world::ring_after();
+    let rules = topology::Strategies::default();
+    let strategy = topology::ReplicationStrategy::Simple { replication_factor };
+    let rules = rules.rules(&strategy).expect("it is built in");
+    let gains = |key: &&[u8]| topology::replicas(&ring, &*rules, token_of(key)).iter().any(|node| node.0 == 2);
+    KEYS.chunks(1).filter(gains).collect()
+}
+
+/// A key whose only replica is a node, before an operation and after it.
+fn staying_at(node: &Member, owner: u8) -> &'static [u8] {
+    let keys = KEYS.chunks(1).filter(|key| !moving_of(1).contains(key));
+    keys.into_iter().find(|key| node.replicas(key) == [owner]).expect("each node keeps some key")
+}
+
+/// A key whose only replica is a node, and after the operation the third one.
+fn moving_from(node: &Member, owner: u8) -> &'static [u8] {
+    let keys = moving_of(1);
+    keys.into_iter().find(|key| node.replicas(key) == [owner]).expect("the first node loses some key")
 }
 
 /// Planned: new-set-not-counted, pending-not-written.
@@ -171,5 +190,117 @@ fn a_replica_that_has_copied_nothing_leads_no_counter() {
         for key in keys {
             assert_eq!(node.own_count(key), 7, "what was counted through the third node is on top");
         }
+    });
+}
+
+/// Conditional statements whose electorate is one shard are fenced as all others: in the call that applies. Planted: commit-without-fence.
+#[test]
+fn a_commit_at_one_replica_is_planned_again_when_its_range_moves() {
+    on_nodes(1, 2, async |node| {
+        pass(&node, Phase::Planned).await;
+        let (key, table) = (moving_from(&node, 0), table());
+        let ballots = ballots_of(&node);
+        let replication = node.replication();
+        let attempt = async |replication: &Replication, key: &'static [u8]| {
+            let plan = node.coordinator.plan(replication, token_of(key), Serial).expect("it is up");
+            assert_eq!(node.coordinator.serial_place(&plan), PlanPlace::Here);
+            let begun = node.coordinator.attempt(&plan, (&table, token_of(key), key), 1_000).await;
+            begun.map(|attempt| attempt.expect("nobody else is there"))
+        };
+        let mut begun = attempt(&replication, key).await.expect("it is the only replica");
+        pass(&node, Phase::WriteBoth).await;
+        let committed = begun.commit(ballots(begun.latest()), vec![node.planned(key).mutation]).await;
+        assert_eq!(committed.err(), Some(Failure::Outdated));
+        assert_eq!(node.holders(key).await, [0u8; 0], "nothing was written");
+        drop(begun);
+        assert_eq!(attempt(&replication, key).await.err(), Some(Failure::Outdated), "nor is one begun by that plan");
+
+        let (still, replication) = (staying_at(&node, 0), node.replication());
+        let mut begun = attempt(&replication, still).await.expect("its range does not move");
+        let truncated = node.site.agree(Change::Truncate);
+        node.apply_to(truncated);
+        let committed = begun.commit(ballots(begun.latest()), vec![node.planned(still).mutation]).await;
+        assert_eq!(committed.err(), Some(Failure::Outdated), "it has judged rows that are gone");
+        assert_eq!(node.own_rows(still), 0);
+        drop(begun);
+        let mut again = attempt(&node.replication(), still).await.expect("it is planned again");
+        assert!(again.commit(ballots(again.latest()), vec![node.planned(still).mutation]).await.is_ok());
+        assert_eq!(node.own_rows(still), 1);
+    });
+}
+
+/// A batch that the second node writes.
+async fn write_on_second(node: &Member, batch: Vec<PlannedMutation>) -> Result<(), Failure> {
+    node.on(1, move |other| async move { other.coordinator.write_logged_batch(batch, One).await }).await
+}
+
+/// The second node's batch of two keys, as it plans them now.
+async fn planned_on_second(node: &Member, keys: [&'static [u8]; 2]) -> Vec<PlannedMutation> {
+    node.on(1, move |other| async move { keys.map(|key| other.planned(key)).to_vec() }).await
+}
+
+async fn unfinished(node: &Member, of: u8) -> usize {
+    node.on(of, |other| async move { other.coordinator.storage().unfinished_batches() }).await
+}
+
+/// What a replica has that gains a range is not read yet, and an operation may be aborted: the old set must have it too.
+#[test]
+fn a_batch_is_not_delivered_by_a_replica_that_gains_the_range_alone() {
+    on_nodes(1, 2, async |node| {
+        for phase in [Phase::Planned, Phase::WriteBoth] {
+            pass(&node, phase).await;
+        }
+        let keys = [moving_from(&node, 0), staying_at(&node, 1)];
+        [1, 2].into_iter().for_each(|from| node.site.link(from, 0, Link { is_cut: true, ..Link::default() }));
+        node.on(1, |other| async move { other.until_down(0).await }).await;
+        let batch = planned_on_second(&node, keys).await;
+        let written = write_on_second(&node, batch).await;
+        assert!(matches!(written, Err(Failure::Timeout { .. })), "{written:?}");
+        node.runtime.sleep(Duration::from_secs(30)).await;
+        assert_eq!(unfinished(&node, 1).await, 1, "it is tried again and again");
+        [1, 2].into_iter().for_each(|from| node.site.link(from, 0, Link::default()));
+        while unfinished(&node, 1).await > 0 {
+            node.runtime.sleep(PAUSE).await;
+        }
+        assert_eq!(node.holders(keys[0]).await, [0, 2]);
+        assert_eq!(node.holders(keys[1]).await, [1]);
+    });
+}
+
+/// One record at its only replica, as it was planned; of two replicas one has a part of it alone.
+#[test]
+fn a_batch_that_an_operation_sets_apart_is_logged() {
+    on_nodes(1, 2, async |node| {
+        pass(&node, Phase::Planned).await;
+        let keys = [moving_from(&node, 0), staying_at(&node, 0)];
+        let batch = planned_on_second(&node, keys).await;
+        let epoch = node.site.agree(Change::Joining(Phase::WriteBoth));
+        node.apply_to(epoch);
+        node.on(2, move |other| async move { other.apply_to(epoch) }).await;
+        node.site.link(1, 2, Link { is_cut: true, ..Link::default() });
+        node.runtime.sleep(10 * PAUSE).await;
+        let written = write_on_second(&node, batch).await;
+        assert!(matches!(written, Err(Failure::Timeout { .. })), "{written:?}");
+        assert_eq!(unfinished(&node, 1).await, 1, "the rest of it is not lost");
+        node.site.link(1, 2, Link::default());
+        while unfinished(&node, 1).await > 0 {
+            node.runtime.sleep(PAUSE).await;
+        }
+        assert_eq!(node.holders(keys[0]).await, [0, 2]);
+        assert_eq!(node.holders(keys[1]).await, [0]);
+    });
+}
+
+/// A node that joins is gone if its operation is aborted.
+#[test]
+fn a_node_that_joins_keeps_no_copies_of_batches() {
+    on_nodes(1, 2, async |node| {
+        pass(&node, Phase::Planned).await;
+        node.site.link(0, 1, Link { is_cut: true, ..Link::default() });
+        node.runtime.sleep(10 * PAUSE).await;
+        let batch = vec![node.planned(staying_at(&node, 0)), node.planned(staying_at(&node, 1))];
+        let written = node.coordinator.write_logged_batch(batch, One).await;
+        assert!(matches!(written, Err(Failure::BatchLog { keepers: 1, .. })), "{written:?}");
+        assert_eq!(unfinished(&node, 2).await, 0);
     });
 }

@@ -46,7 +46,7 @@ struct Ground {
 type Attempt = Agreement<'static>;
 
 /// Makes a node's ballots.
-fn ballots_of(node: &Member) -> impl Fn(Option<Ballot>) -> Ballot + use<> {
+pub fn ballots_of(node: &Member) -> impl Fn(Option<Ballot>) -> Ballot + use<> {
     let (runtime, number, last) = (node.runtime.clone(), node.number, Cell::new(0));
     move |latest: Option<Ballot>| {
         let after = latest.map_or(0, |latest| timeuuid::steps(&latest.0) / 10 + 1);
@@ -756,5 +756,24 @@ fn attempts_go_on_beyond_the_low_bound() {
         assert_eq!(set(&node, 6).await, Ok(None));
         assert_eq!(read_on(&node, 2).await, Ok(Some(6)));
         assert!(!has_left(&node, 1, later).await, "all ballots are beyond it");
+    });
+}
+
+/// The commit of another's proposal needs what the electorate did, of whom none has become another by a ring of a later epoch.
+#[test]
+fn a_commit_of_anothers_proposal_needs_no_more_when_a_ring_places_all_as_before() {
+    on_shape(Shape::TwoDatacenters, 3, async |node| {
+        meet(&node).await;
+        node.runtime.sleep(CLOCKS_KNOWN).await;
+        let (attempt, _) = prepared_on(&node, 2).await;
+        assert_eq!(propose_on(&node, 2, attempt, 5).await, Ok(Proposed::Chosen));
+        assert_eq!(node.holders(KEY).await, [0u8; 0], "it is not committed");
+        let mut attempt = begin(&node, Serial, Purpose::Write).await.expect("all are up");
+        let epoch = node.site.agree(Change::Ring(3));
+        node.apply_to(epoch);
+        node.on(1, move |member| async move { member.apply_to(epoch) }).await;
+        link(&node, &[(0, 2)], CUT).await;
+        assert_eq!(prepare(&mut attempt).await, Ok(Some(Some(5))), "two of three are a majority");
+        assert_eq!(node.holders(KEY).await, [0, 1]);
     });
 }

@@ -67,7 +67,7 @@ impl Engine {
                 let key = single_key(&modification.table, &modification.key, &binds, &mut scratch.key)?;
                 let token = token_of(key);
                 let plan = inner.coordinator.plan_write(&modification.replication, token, level)?;
-                required = plan.required;
+                required = plan.required.max(required);
                 let owner = inner.coordinator.place_of_write(&plan);
                 if owner != *place.get_or_insert(owner) {
                     return Ok(Some(Outcome::MustWait));
@@ -184,7 +184,7 @@ impl Engine {
             let binds = Binds { values: &values, generated: &generated, long_texts_checked: true };
             self.guard_modification(watch, modification, &binds)?;
             let time = statement_time(modification, &binds, time)?;
-            required = self.plan_mutations(modification, &binds, time, level, watch, &mut planned).await?;
+            required = required.max(self.plan_mutations(modification, &binds, time, level, watch, &mut planned).await?);
         }
         let step = |activity: &str| trace.iter().for_each(|trace| trace.step(activity.to_owned()));
         step("The batch's statements are planned");
@@ -239,7 +239,7 @@ impl Engine {
                 without_grace.look_at(&modification.table);
             }
             let time = statement_time(modification, binds, time)?;
-            required = self.plan_mutations(modification, binds, time, level, watch, &mut planned).await?;
+            required = required.max(self.plan_mutations(modification, binds, time, level, watch, &mut planned).await?);
         }
         let warnings = self.guard_batch(&planned, batch.is_logged, without_grace).await?;
         match batch.has_counters {

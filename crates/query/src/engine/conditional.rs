@@ -199,8 +199,8 @@ impl Engine {
         let now = inner.clock.wall_micros();
         let seconds = seconds(now, params);
         let failed = |error| failed(error, levels, &plan);
-        let attempt = inner.coordinator.attempt(request.table(), token, key, clock_seconds(now)).await;
-        let Some(mut attempt) = attempt.map_err(|error| failed(error.into()))? else {
+        let attempt = inner.coordinator.attempt(&plan, (request.table(), token, key), clock_seconds(now)).await;
+        let Some(mut attempt) = attempt.map_err(failed)? else {
             return Err(contention(levels, &plan));
         };
         let mut current = request.reader(seconds);
@@ -221,7 +221,7 @@ impl Engine {
                 let ballot = inner.clock.ballot(attempt.latest());
                 let time = write_time(ballot.micros(), params, seconds);
                 let mutations = self.mutations(request, &current, time, watch).await?;
-                let sequence = attempt.commit(ballot, mutations).await.map_err(|error| failed(error.into()))?;
+                let sequence = attempt.commit(ballot, mutations).await.map_err(failed)?;
                 request.write_result(None, (reply.version, reply.stream), out);
                 sequence
             }

@@ -236,8 +236,8 @@ impl Engine {
         }
         let required = plan.required;
         let now = clock_seconds(self.inner.clock.wall_micros());
-        let attempt = coordinator.attempt(&select.table, token, key, now).await;
-        let attempt = attempt.map_err(|error| QueryError::Read { error: error.into(), level, required })?;
+        let attempt = coordinator.attempt(&plan, (&select.table, token, key), now).await;
+        let attempt = attempt.map_err(|error| QueryError::Read { error, level, required })?;
         let Some(attempt) = attempt else { return Err(QueryError::Contention { level, required, is_write: false }) };
         let ended_at = self.select_keys(select, keys, command, level, emitter, trace).await?;
         let seen = coordinator.seen();

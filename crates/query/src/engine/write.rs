@@ -106,7 +106,7 @@ impl Engine {
     }
 
     /// Adds a modification's mutations, one for each partition that it names, whose values guardrails look at. Gives how many answers the
-    /// level needs.
+    /// level needs, of that which needs most.
     pub(super) async fn plan_mutations(
         &self,
         modification: &Modification,
@@ -139,7 +139,7 @@ impl Engine {
             };
             modification.encode_many(&self.inner.runtime, binds, &key, token, time, &lists, &mut mutation).await?;
             self.guard_values(watch, modification, binds).await?;
-            required = plan.required;
+            required = required.max(plan.required);
             planned.bytes += mutation.len();
             if planned.bytes > MUTATION_BYTES_MAX {
                 return Err(too_large());

@@ -28,7 +28,7 @@ impl Operator {
         let tables = self.find_all(&terms.tables)?;
         let tables = tables.iter().map(|table| RepairedTable { id: table.id, name: table.name.clone() }).collect();
         let coordinator = self.engine.coordinator();
-        let replication = coordinator.replication(keyspace.strategy());
+        let replication = coordinator.replication_of(keyspace.name(), keyspace.strategy());
         let choice = RepairChoice {
             is_primary: terms.is_primary,
             range: terms.range.map(|(after, end)| TokenRange { after: Token(after), end: Token(end) }),

@@ -15,6 +15,7 @@ use metadata::{ClusterState, DecodeError, Entry};
 use schema::{Keyspace, Schema};
 use stdx::Reader;
 use topology::nodes::{NodeState, Registry};
+use topology::operations::Operation;
 use topology::{Epoch, HostId, Ring, Strategies, murmur3};
 
 use crate::domain::{LowBoundDomain, SchemaDomain};
@@ -93,7 +94,8 @@ pub(super) fn plan_low_bound(
     if matches!(intention, LowBoundIntention::Refuse { below, apart } if below > now.saturating_sub(apart)) {
         return None;
     }
-    let changes = changes(bound, intention, (registry, schema, strategies));
+    // No entry of the cluster's log has an operation yet.
+    let changes = changes(bound, intention, (registry, schema, strategies), &[]);
     (!changes.is_empty()).then(|| Entry::of(LowBoundDomain::part(&changes)))
 }
 
@@ -101,9 +103,11 @@ fn changes(
     bound: &LowBound,
     intention: LowBoundIntention,
     (registry, schema, strategies): (&Registry, &Schema, &Strategies),
+    operations: &[Rc<Operation>],
 ) -> Vec<LowBoundChange> {
-    let placement = placement(registry, schema);
-    let is_majority = |finished: &BTreeSet<HostId>| are_majorities(finished, (registry, schema, strategies));
+    let placement = placement(registry, schema, operations);
+    let is_majority =
+        |finished: &BTreeSet<HostId>| are_majorities(finished, (registry, schema, strategies), operations);
     match intention {
         LowBoundIntention::Refuse { below, apart } => {
             bound.plan_refuse((below, apart), placement, is_majority).into_iter().collect()
@@ -113,18 +117,20 @@ fn changes(
 }
 
 /// True if nodes are a majority in each datacenter of the replicas of each range, in all keyspaces with a table: one of a single replica may have had more, and that one may
-/// have registers of other coordinators' attempts. A node that has lost a part of its disk does not count.
+/// have registers of other coordinators' attempts. While an operation moves a range they are one of the replicas before, and one of those after. A node that has lost a
+/// part of its disk does not count.
 fn are_majorities(
     finished: &BTreeSet<HostId>,
     (registry, schema, strategies): (&Registry, &Schema, &Strategies),
+    operations: &[Rc<Operation>],
 ) -> bool {
     let is_whole = |node: &HostId| registry.node(*node).is_some_and(|node| node.state != NodeState::Regressed);
     let finished: BTreeSet<HostId> = finished.iter().copied().filter(is_whole).collect();
     let Some((nodes, local)) = finished.first().and_then(|node| nodes_of_ring(registry, *node)) else { return false };
     let ring = Rc::new(Ring::new(Epoch(1), nodes, local));
     with_tables(schema).all(|keyspace| {
-        let Ok(rules) = strategies.rules(keyspace.strategy()) else { return false };
-        Replication::on_ring(&ring, keyspace.strategy(), &*rules).are_majorities(&finished)
+        let of = (keyspace.name(), keyspace.strategy());
+        Replication::during(operations, &ring, of, strategies).is_some_and(|now| now.are_majorities(&finished))
     })
 }
 
@@ -134,8 +140,8 @@ fn with_tables(schema: &Schema) -> impl Iterator<Item = &Rc<Keyspace>> {
 }
 
 /// A hash of all that decides who is a replica of what. It does not return to an earlier value: a keyspace's tenure rises with each other placement, and nodes that have left
-/// are counted.
-fn placement(registry: &Registry, schema: &Schema) -> u64 {
+/// are counted; operations are never of an earlier phase again.
+fn placement(registry: &Registry, schema: &Schema, operations: &[Rc<Operation>]) -> u64 {
     let mut bytes = Vec::new();
     let mut put = |part: &[u8]| {
         bytes.extend_from_slice(&(part.len() as u64).to_be_bytes());
@@ -152,6 +158,10 @@ fn placement(registry: &Registry, schema: &Schema) -> u64 {
         put(&keyspace.def.tenure.to_be_bytes());
         put(keyspace.name().as_bytes());
         put(format!("{:?}", keyspace.strategy()).as_bytes());
+    }
+    for operation in operations {
+        put(&operation.id.0.to_be_bytes());
+        put(&[operation.phase.byte()]);
     }
     murmur3::hash(&bytes).cast_unsigned()
 }

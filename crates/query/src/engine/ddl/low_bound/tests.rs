@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use topology::ReplicationStrategy::Simple;
 use topology::Token;
 use topology::nodes::{Address, Boot, Features, NodeChange, RegisteredNode, Release, Start};
+use topology::operations::{Kind, OperationId, Phase, Target};
 
 use super::*;
 
@@ -76,7 +78,7 @@ fn an_intention_is_the_same_after_its_way() {
 fn it_is_closed_when_a_majority_of_each_range_has_finished() {
     let (registry, strategies) = (registry(4), Strategies::default());
     let plan =
-        |bound: &LowBound, schema: &Schema, intention| changes(bound, intention, (&registry, schema, &strategies));
+        |bound: &LowBound, schema: &Schema, intention| changes(bound, intention, (&registry, schema, &strategies), &[]);
     let finished = |number| LowBoundIntention::Finished { node: node(number), below: 100 };
     let of_three = schema(3);
     let refused = LowBound::default().with_all(plan(
@@ -108,4 +110,32 @@ fn it_is_closed_when_a_majority_of_each_range_has_finished() {
         bound = bound.with_all(plan(&bound, &of_one, finished(number)));
     }
     assert_eq!(bound.times().closed, 100);
+}
+
+/// Three replicas of each range become one: while both sets decide, a majority of each must have finished.
+#[test]
+fn it_is_closed_by_majorities_of_both_sets_while_an_operation_moves_ranges() {
+    let (registry, schema, strategies) = (registry(4), schema(3), Strategies::default());
+    let operation = |phase| {
+        let (before, after) = (Simple { replication_factor: 3 }, Simple { replication_factor: 1 });
+        let target = Target::Replication { keyspace: "ks".to_owned(), before, after };
+        let (id, kind, lost) = (OperationId(1), Kind::Replication, BTreeSet::new());
+        Rc::new(Operation { id, kind, phase, target, lost, is_without_copy: false, is_forced: false })
+    };
+    let closed_by = |finished: &[u8], phases: [Phase; 2]| {
+        let plan = |bound: &LowBound, intention, phase| {
+            changes(bound, intention, (&registry, &schema, &strategies), &[operation(phase)])
+        };
+        let refuse = LowBoundIntention::Refuse { below: 100, apart: 10 };
+        let mut bound = LowBound::default().with_all(plan(&LowBound::default(), refuse, phases[0]));
+        for number in finished {
+            let finished = LowBoundIntention::Finished { node: node(*number), below: 100 };
+            bound = bound.with_all(plan(&bound, finished, phases[1]));
+        }
+        bound.times().closed == 100
+    };
+    assert!(closed_by(&[1, 3, 4], [Phase::Planned; 2]));
+    assert!(!closed_by(&[1, 3, 4], [Phase::WriteBoth; 2]), "the second node is all of a set");
+    assert!(closed_by(&[1, 2, 3, 4], [Phase::WriteBoth; 2]));
+    assert!(!closed_by(&[1, 2, 3, 4], [Phase::Planned, Phase::WriteBoth]), "by other sets than those of the refusal");
 }

@@ -1,0 +1,101 @@
+//! The operations of a cluster as the placement of one keyspace sees them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+use topology::operations::{Operation, OperationId, Phase, Target};
+use topology::{HostId, ReplicationStrategy, Ring, Token};
+
+/// The operations that a ring is installed with, and the nodes that join by them.
+#[derive(Debug, Default)]
+pub(crate) struct Transition {
+    /// Neither done nor aborted.
+    operations: Vec<Rc<Operation>>,
+    /// Nodes without tokens that an operation gives some: no strategy counts them before.
+    joining: BTreeSet<HostId>,
+}
+
+/// What an operation makes of the replicas of one keyspace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Course<'t> {
+    /// The phase of the operation that moves its ranges; `None`: none does.
+    pub(super) phase: Option<Phase>,
+    /// The tokens that nodes have afterwards.
+    pub(super) tokens: Option<&'t BTreeMap<HostId, Vec<Token>>>,
+    /// The strategy that the keyspace has afterwards, if it is another.
+    pub(super) after: Option<&'t ReplicationStrategy>,
+}
+
+impl Transition {
+    /// The operations of the cluster's state on its ring. Those that are over, and copies alone, place nothing.
+    ///
+    /// # Panics
+    /// If two of them run that touch each other: the cluster's log has no such state.
+    pub(crate) fn new(ring: &Ring, operations: impl IntoIterator<Item = Rc<Operation>>) -> Transition {
+        let is_over = |operation: &Operation| matches!(operation.phase, Phase::Done | Phase::Aborted);
+        let is_copy = |operation: &Operation| matches!(operation.target, Target::Copy { .. });
+        let operations = operations.into_iter().filter(|operation| !is_over(operation) && !is_copy(operation));
+        let operations: Vec<Rc<Operation>> = operations.collect();
+        let running: Vec<&Rc<Operation>> = operations.iter().filter(|operation| operation.phase.is_running()).collect();
+        for (at, one) in running.iter().enumerate() {
+            let touches = |other: &&Rc<Operation>| one.touches(other);
+            assert!(!running[at + 1..].iter().any(|other| touches(other)), "operations that touch do not run together");
+        }
+        let named: BTreeSet<HostId> = operations.iter().flat_map(|operation| hosts(&operation.target)).collect();
+        let joins = |node: &&topology::Node| node.tokens.is_empty() && named.contains(&node.host_id);
+        let joining = ring.nodes().iter().filter(joins).map(|node| node.host_id).collect();
+        Transition { operations, joining }
+    }
+
+    /// The nodes that join.
+    pub(crate) fn joining(&self) -> &BTreeSet<HostId> {
+        &self.joining
+    }
+
+    /// True if an operation of this keyspace alone runs.
+    pub(crate) fn is_of(&self, keyspace: &str, strategy: &ReplicationStrategy) -> bool {
+        self.course(Some(keyspace), strategy).after.is_some()
+    }
+
+    /// The change of the replicas of a keyspace that has a strategy now; of one without a name, what changes those of all.
+    pub(super) fn course(&self, keyspace: Option<&str>, strategy: &ReplicationStrategy) -> Course<'_> {
+        for operation in self.operations.iter().filter(|operation| operation.phase.is_running()) {
+            let phase = Some(operation.phase);
+            match &operation.target {
+                Target::Tokens(tokens) => return Course { phase, tokens: Some(tokens), after: None },
+                // Where the keyspace has its new strategy already, it has its new replicas.
+                Target::Replication { keyspace: of, before, after } if keyspace == Some(of) && before == strategy => {
+                    return Course { phase, tokens: None, after: Some(after) };
+                }
+                Target::Replication { .. } | Target::Copy { .. } => {}
+            }
+        }
+        Course { phase: None, tokens: None, after: None }
+    }
+
+    /// True if each keyspace has the same replicas by both, on the same ring.
+    pub(crate) fn places_as(&self, other: &Transition) -> bool {
+        let (own, others) = (self.moving(), other.moving());
+        let is_same = |((id, phase), (other, at)): (&(OperationId, Phase), &(OperationId, Phase))| {
+            id == other && phase.places_as(*at)
+        };
+        self.joining == other.joining && own.len() == others.len() && own.iter().zip(&others).all(is_same)
+    }
+
+    /// The operations in whose phase requests go elsewhere than before, by their numbers.
+    fn moving(&self) -> Vec<(OperationId, Phase)> {
+        let moves = |operation: &&Rc<Operation>| !operation.phase.places_as(Phase::Planned);
+        let moving = self.operations.iter().filter(moves).map(|operation| (operation.id, operation.phase));
+        let mut moving: Vec<(OperationId, Phase)> = moving.collect();
+        moving.sort_unstable();
+        moving
+    }
+}
+
+/// The nodes whose tokens an operation changes.
+fn hosts(target: &Target) -> Vec<HostId> {
+    match target {
+        Target::Tokens(tokens) => tokens.keys().copied().collect(),
+        Target::Replication { .. } | Target::Copy { .. } => Vec::new(),
+    }
+}
