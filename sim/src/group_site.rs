@@ -145,6 +145,7 @@ impl GroupSite {
             recover: self.recover[node],
             features: Default::default(),
             auto_finalize: false,
+            is_without_copy: false,
             phi_convict_threshold: Default::default(),
             low_bound_age: LOW_BOUND_AGE,
         };

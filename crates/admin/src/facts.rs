@@ -34,6 +34,8 @@ pub struct RingNode {
     pub is_local: bool,
     /// Whether it answers; this one does.
     pub is_up: bool,
+    /// True if it has no tokens yet.
+    pub is_joining: bool,
     /// True if it is to leave the cluster.
     pub is_leaving: bool,
     /// Its life, if it is of a cluster whose nodes find each other.

@@ -30,9 +30,10 @@ use crate::serial::Rounds;
 use crate::streaming::{Jobs, Receiver};
 use crate::write::Writes;
 
-pub use self::copying::{Copies, copies, repairs, set_stream_throughput, stream_throughput};
+pub use self::copying::{Copies, copies, receiving, repairs, set_stream_throughput, stream_throughput};
 pub use self::counters::{RequestCounters, answer_nanos};
 pub use crate::hints::{HintFigures, HintOptions, Hints, PendingHints};
+pub use crate::operations::{KeyspaceToCopy, ReceiveFailed, Receiving};
 pub use crate::outcome::{Failure, Refusal};
 pub use crate::plan::{PlanPlace, ReplicaPlan, Replication, Unavailable};
 pub use crate::read::{PageEnd, ReadCounters, ReadPage, ReadsAhead};
@@ -63,6 +64,7 @@ struct Inner {
     /// Copies from other nodes.
     jobs: Rc<Jobs>,
     repairs: Rc<Repairs>,
+    receiving: Rc<Receiving>,
     /// Writes that other nodes missed.
     hints: Option<Rc<Hints>>,
     /// Where shard 0 sends the connections of other nodes. Set right after the coordinator is made: the seat's handler
@@ -82,6 +84,8 @@ pub struct CoordinatorParts {
     pub runtime: Runtime,
     /// The cluster's nodes, at first.
     pub ring: Rc<Ring>,
+    /// The operations of the cluster's state.
+    pub operations: Vec<Rc<Operation>>,
     /// Which shard owns which token.
     pub sharder: Sharder,
     /// The shard's storage.
@@ -108,6 +112,7 @@ impl Coordinator {
         let CoordinatorParts {
             runtime,
             ring,
+            operations,
             sharder,
             storage,
             seat,
@@ -126,7 +131,7 @@ impl Coordinator {
         let incoming = Incoming::default();
         incoming.plant(planted);
         incoming.follow(ring.others().map(|node| node.host_id));
-        let placement = Placement::new(ring, peers, strategies, planted);
+        let placement = Placement::new((ring, operations), peers, strategies, planted);
         let writes = Writes::new(Rc::clone(&shards), Rc::clone(&placement), hints.clone());
         let reads = Rc::new(Reads::new(Rc::clone(&shards), scans_max));
         let receiver = Receiver { shards: Rc::clone(&shards), placement: Rc::clone(&placement) };
@@ -136,6 +141,7 @@ impl Coordinator {
         shards.set_jobs(Box::new(move |order| weak.upgrade().ok_or_else(|| gone.clone())?.obey(order)));
         let inner = Inner {
             repairs: Repairs::new(&shards, &placement),
+            receiving: Receiving::new(&shards, &placement),
             jobs,
             agreements: Agreements::new(&shards, &placement, &reads, &writes),
             writes,

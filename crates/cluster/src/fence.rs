@@ -22,7 +22,7 @@ use topology::{Epoch, HostId, ReplicationStrategy};
 pub(crate) use gate::{Gate, NotPassed};
 use tenures::Tenures;
 
-use crate::paxos::Bound;
+use crate::paxos::{Bound, STATE_TABLE};
 
 /// Has the node follow another one (`None`: itself) up to an epoch. Gives the epoch that all of its shards have applied when that is reached, or when it took too
 /// long.
@@ -294,6 +294,16 @@ impl Fence {
         Plan::Stands(number.max(self.floor.get()))
     }
 
+    /// The number that a copy of a table rests on, its own or the ring's. `None`: the table is gone, or is not known yet.
+    pub(crate) fn number_of(&self, table: TableId) -> Option<Epoch> {
+        let ring = self.ring.get();
+        match self.tables.borrow().get(&table) {
+            Some(known) => Some(known.numbers.changed.max(ring)),
+            None if table == STATE_TABLE => Some(ring),
+            None => None,
+        }
+    }
+
     /// True if a table was truncated after a moment.
     pub(crate) fn is_truncated_since(&self, table: TableId, moment: Epoch) -> bool {
         self.tables.borrow().get(&table).is_some_and(|known| known.numbers.truncated > moment)
@@ -365,7 +375,12 @@ impl Fence {
     #[cold]
     fn check_changed(&self, epoch: Epoch, tables: impl Iterator<Item = TableId>) -> Result<(), Epoch> {
         let known = self.tables.borrow();
-        let number = |table: TableId| known.get(&table).map_or(self.applied.get(), |known| known.numbers.changed);
+        // The registers of conditional statements are of no schema, and do not change.
+        let number = |table: TableId| match known.get(&table) {
+            Some(known) => known.numbers.changed,
+            None if table == STATE_TABLE => NO_EPOCH,
+            None => self.applied.get(),
+        };
         let latest = tables.map(number).fold(self.ring.get(), Epoch::max);
         match latest > epoch && !self.planted.is(Bug::StalePlanServed) {
             true => Err(latest),

@@ -15,6 +15,7 @@ pub mod paxos;
 pub mod replica;
 
 mod hints;
+mod operations;
 mod outcome;
 mod plan;
 mod read;

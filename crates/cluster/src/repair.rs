@@ -18,4 +18,6 @@ pub use error::RepairRefused;
 pub use leader::RepairedTable;
 pub use ranges::RepairChoice;
 
+pub(crate) use participant::Participant;
+pub(crate) use ranges::unwrapped;
 pub(crate) use verbs::register;

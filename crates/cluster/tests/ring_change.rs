@@ -113,6 +113,7 @@ async fn open(runtime: &Runtime, first: Rc<Ring>) -> Coordinator {
     let coordinator = Coordinator::new(CoordinatorParts {
         runtime: runtime.clone(),
         ring: first,
+        operations: Vec::new(),
         sharder,
         storage,
         seat: runtime::mesh(1, 8).remove(0),

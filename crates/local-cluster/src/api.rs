@@ -9,8 +9,6 @@ use serde::de::{DeserializeOwned, IgnoredAny};
 
 /// A node that takes longer is not ready, or paused.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(5);
-/// A node answers within two minutes that it, or another one, has left, or is leaving still.
-const REMOVAL_TIME_MAX: Duration = Duration::from_secs(180);
 /// A node with ten thousands of tables answers with less.
 const BODY_BYTES_MAX: u64 = 64 << 20;
 
@@ -57,13 +55,6 @@ impl Group {
 #[derive(Debug, Deserialize)]
 struct Refusal {
     message: String,
-}
-
-/// A table in the list of all tables.
-#[derive(Debug, Deserialize)]
-struct Table {
-    ks: String,
-    cf: String,
 }
 
 impl Api {
@@ -114,11 +105,11 @@ impl Api {
         Ok(known.into_iter().find(|identity| identity.key == of).map(|identity| identity.value))
     }
 
-    /// Has a node leave, by itself or by another one, and waits until the ring has let it go. Fails with the node's own sentence.
+    /// Has a node leave, by itself or by another one, and waits until its ranges are copied and the ring has let it go, however long that takes. Fails with the node's own sentence.
     pub(crate) fn leave(&self, node: SocketAddr, path: &str) -> Result<(), String> {
         let call = || -> Result<(u16, String), ureq::Error> {
             let request = self.agent.post(format!("http://{node}{path}")).config();
-            let request = request.timeout_global(Some(REMOVAL_TIME_MAX)).http_status_as_error(false).build();
+            let request = request.timeout_global(None).http_status_as_error(false).build();
             let mut response = request.send_empty()?;
             let body = response.body_mut().with_config().limit(BODY_BYTES_MAX).lossy_utf8(true).read_to_string()?;
             Ok((response.status().as_u16(), body))
@@ -130,14 +121,6 @@ impl Api {
                 Err(refusal.map_or_else(|_| format!("HTTP status {status}"), |refusal: Refusal| refusal.message))
             }
         }
-    }
-
-    /// The first table of a user's keyspace, if there is one.
-    pub(crate) fn user_table(&self, node: SocketAddr) -> Result<Option<String>, String> {
-        let keyspaces: BTreeSet<String> = self.get(node, "/storage_service/keyspaces?type=user")?;
-        let tables: Vec<Table> = self.get(node, "/column_family")?;
-        let found = tables.into_iter().find(|table| keyspaces.contains(&table.ks));
-        Ok(found.map(|table| format!("table {}.{}", table.ks, table.cf)))
     }
 }
 

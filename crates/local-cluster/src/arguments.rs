@@ -26,9 +26,9 @@ pub enum Command {
     Stop,
     /// Print each node with its process and its state in the ring
     Status,
-    /// Add a node; the cluster must not have tables
+    /// Add a node, which joins the ring and copies the ranges that it gains
     Add,
-    /// Remove a node from the ring: decommissioned if it runs, else by another node; the cluster must not have tables
+    /// Remove a node from the ring, whose ranges are copied to others: decommissioned if it runs, else by another node
     Remove(RemoveArguments),
     /// Kill nodes (SIGKILL); `start` starts them again
     Kill(Nodes),

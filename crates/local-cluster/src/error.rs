@@ -196,14 +196,6 @@ pub enum LocalClusterError {
         /// The error of the system.
         source: io::Error,
     },
-    /// The cluster has tables, so no node may join it.
-    #[error(
-        "joining a ring with user tables is not supported yet: {table} exists, and its data would not be copied to the new node"
-    )]
-    HasTables {
-        /// One of them.
-        table: String,
-    },
     /// The admin API of a node does not answer.
     #[error("node {number} does not answer on its admin API: {reason}")]
     Api {

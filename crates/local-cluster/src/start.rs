@@ -18,6 +18,8 @@ use crate::process::{PAUSE, Process};
 
 /// The replay of a large commit log included.
 const READY_TIME_MAX: Duration = Duration::from_secs(300);
+/// The mode of a node without tokens.
+const JOINING: &str = "JOINING";
 /// The kernel gives back the ports of a killed process a moment after its end.
 const PORT_TIME_MAX: Duration = Duration::from_secs(5);
 
@@ -56,7 +58,7 @@ pub(crate) fn start(folder: &Folder, arguments: &StartArguments) -> Result<Strin
     Ok(welcome(folder, &layout))
 }
 
-/// Starts one more node, which joins the ring. Refused while the ring has a user's table.
+/// Starts one more node, which joins the ring and copies the ranges that it gains.
 pub(crate) fn add(folder: &Folder) -> Result<String, LocalClusterError> {
     let (lock, mut layout) = folder.lock_existing()?;
     for number in layout.numbers() {
@@ -64,7 +66,7 @@ pub(crate) fn add(folder: &Folder) -> Result<String, LocalClusterError> {
             return Err(paused(folder, number));
         }
     }
-    refuse_tables(folder, &layout)?;
+    refuse_without_others(folder, &layout)?;
     let number = layout.add()?;
     wait_for_ports(folder, &layout, number)?;
     // It is known before it runs: a later command finds it whatever happens meanwhile.
@@ -81,22 +83,15 @@ pub(crate) fn add(folder: &Folder) -> Result<String, LocalClusterError> {
     Ok(format!("node {number} has joined the ring: {}\n", layout.address(number)))
 }
 
-/// Fails if a node knows a table, or if no node can tell. All are asked: a schema change may be on its way to some of them.
-fn refuse_tables(folder: &Folder, layout: &Layout) -> Result<(), LocalClusterError> {
-    let api = Api::new();
-    let hint = format!("; start the cluster first: `helenus cluster start{}`", folder.option());
-    let mut outcome = Err(LocalClusterError::State { number: layout.first(), state: "down", hint });
+/// Fails if no node runs: one that is added would wait for the others.
+fn refuse_without_others(folder: &Folder, layout: &Layout) -> Result<(), LocalClusterError> {
     for number in layout.numbers() {
-        if Process::find(folder, number)?.is_none() {
-            continue;
-        }
-        match api.user_table(layout.api(number)) {
-            Ok(None) => outcome = Ok(()),
-            Ok(Some(table)) => return Err(LocalClusterError::HasTables { table }),
-            Err(reason) => return Err(LocalClusterError::Api { number, reason }),
+        if Process::find(folder, number)?.is_some() {
+            return Ok(());
         }
     }
-    outcome
+    let hint = format!("; start the cluster first: `helenus cluster start{}`", folder.option());
+    Err(LocalClusterError::State { number: layout.first(), state: "down", hint })
 }
 
 /// Waits for the ports that were the node's own a moment ago. Fails if another process listens on one.
@@ -126,7 +121,7 @@ fn launch(folder: &Folder, layout: &Layout, number: u8) -> Result<Child, LocalCl
 /// Waits until the ring of all nodes that run is whole. Fails as soon as one of those that were started ends.
 fn wait_until_whole(folder: &Folder, layout: &Layout, started: &mut [(u8, Child)]) -> Result<(), LocalClusterError> {
     let api = Api::new();
-    let deadline = Instant::now() + READY_TIME_MAX;
+    let mut deadline = Instant::now() + READY_TIME_MAX;
     loop {
         for (number, child) in started.iter_mut() {
             if matches!(child.try_wait(), Ok(Some(_))) {
@@ -136,6 +131,10 @@ fn wait_until_whole(folder: &Folder, layout: &Layout, started: &mut [(u8, Child)
         }
         let numbers: Vec<u8> = started.iter().map(|(number, _)| *number).collect();
         let Some((number, reason)) = not_whole(folder, layout, &numbers, &api)? else { return Ok(()) };
+        if reason.contains(JOINING) {
+            // Its ranges are copied, however long that takes.
+            deadline = Instant::now() + READY_TIME_MAX;
+        }
         if Instant::now() >= deadline {
             let (seconds, log) = (READY_TIME_MAX.as_secs(), folder.log(number));
             return Err(LocalClusterError::NotReady { number, seconds, reason, log });

@@ -32,6 +32,8 @@ pub(crate) fn registration(number: u8, boot: Boot) -> Registration {
         datacenter: "datacenter1".to_owned(),
         rack: "rack1".to_owned(),
         tokens: vec![Token(i64::from(number) * 10 + 1), Token(i64::from(number) * 10)],
+        has_given_tokens: false,
+        is_without_copy: false,
         start: start(number, boot),
     }
 }

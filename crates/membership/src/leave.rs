@@ -1,6 +1,7 @@
 //! A request that a node leaves the cluster, and the conditions under which it may. The states on its way: `docs/internals/membership.md`, "Leaving".
 //!
-//! A pure function, as [`crate::plan()`] is: its caller says which nodes are up, if there is a table, and how keyspaces are replicated.
+//! A pure function, as [`crate::plan()`] is: its caller says which nodes are up, and how keyspaces are replicated. The operation that moves the node's ranges is
+//! [`crate::Planning::leave`].
 
 use metadata::DecodeError;
 use stdx::Reader;
@@ -37,8 +38,6 @@ pub struct Leave {
 pub struct Conditions<'a> {
     /// True for nodes that are up.
     pub is_up: &'a dyn Fn(HostId) -> bool,
-    /// A user's table, if there is one, with its keyspace.
-    pub table: Option<String>,
     /// Users' keyspaces by name, with the replicas that they ask for.
     pub keyspaces: Vec<(&'a str, Factor)>,
 }
@@ -58,14 +57,6 @@ pub enum LeaveError {
     /// No other node could go on.
     #[error("no other normal nodes in the ring; decommission would be pointless")]
     NoOther,
-    /// Data would be lost.
-    #[error(
-        "a node can leave only while the cluster has no table: moving its data to other nodes is not supported yet (there is table {table})"
-    )]
-    HasTable {
-        /// A table with its keyspace.
-        table: String,
-    },
     /// Fewer nodes would be left than a keyspace has replicas.
     #[error(
         "Not enough live nodes to maintain replication factor in keyspace {keyspace} (RF = {factor}, N = {nodes}). Perform a forceful {departure} to ignore."
@@ -102,9 +93,6 @@ pub fn plan_leave(
     let mut others = registry.nodes().filter(|(id, other)| *id != host_id && other.state == NodeState::Normal);
     if !others.any(|(id, _)| (conditions.is_up)(id)) {
         return Err(LeaveError::NoOther);
-    }
-    if let Some(table) = conditions.table.clone() {
-        return Err(LeaveError::HasTable { table });
     }
     if !is_forced {
         enough_nodes(registry, node, departure, &conditions.keyspaces)?;

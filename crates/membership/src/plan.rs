@@ -88,6 +88,12 @@ pub enum PlanError {
         /// The host id.
         host_id: HostId,
     },
+    /// An operation moves the ranges of a node that leaves before it is gone.
+    #[error("host {host_id} owns tokens, and is removed when its ranges have moved")]
+    OwnsTokens {
+        /// The host id.
+        host_id: HostId,
+    },
     /// A node is removed when it is in state Leaving, which is when its vote is gone.
     #[error("host {host_id} is not leaving the cluster and cannot be removed yet")]
     NotLeaving {
@@ -162,10 +168,8 @@ fn set_state(registry: &Registry, host_id: HostId, to: NodeState) -> Result<Vec<
     let mut regressed = registry.nodes().filter(|(_, node)| node.state == NodeState::Regressed);
     match (to, regressed.next()) {
         (NodeState::Regressed, Some((other, _))) => Err(PlanError::AnotherRegressed { other }),
-        (NodeState::Regressed, None) | (NodeState::Normal | NodeState::Leaving, _) => {
-            assert!(node.state.may_become(to), "a plan is a transition that exists");
-            Ok(vec![NodeChange::SetState(host_id, to)])
-        }
+        _ if node.state.may_become(to) => Ok(vec![NodeChange::SetState(host_id, to)]),
+        _ => Err(invalid(format!("host {host_id} is {:?} and does not become {to:?}", node.state))),
     }
 }
 
@@ -175,8 +179,9 @@ fn remove(registry: &Registry, host_id: HostId) -> Result<Vec<NodeChange>, PlanE
     }
     let node = registry.node(host_id).ok_or(PlanError::UnknownHost { host_id })?;
     match node.state {
-        NodeState::Leaving => Ok(vec![NodeChange::Remove(host_id)]),
-        NodeState::Normal | NodeState::Regressed => Err(PlanError::NotLeaving { host_id }),
+        NodeState::Leaving if node.tokens.is_empty() => Ok(vec![NodeChange::Remove(host_id)]),
+        NodeState::Leaving => Err(PlanError::OwnsTokens { host_id }),
+        NodeState::Joining | NodeState::Normal | NodeState::Regressed => Err(PlanError::NotLeaving { host_id }),
     }
 }
 

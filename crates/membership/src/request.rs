@@ -8,6 +8,9 @@ use topology::{HostId, Token};
 
 use crate::domain::decode_error;
 
+const GIVEN: u8 = 1;
+const WITHOUT_COPY: u8 = 2;
+
 /// A request of a node or an operator.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Request {
@@ -32,12 +35,17 @@ pub struct Registration {
     pub rack: String,
     /// The tokens that it is to own if it joins, in any order. A node of the cluster keeps those that it has.
     pub tokens: Vec<Token>,
+    /// An operator has chosen the tokens. Else their number counts, and the leader chooses as many.
+    pub has_given_tokens: bool,
+    /// It joins without copying what it is to own: `auto_bootstrap: false`.
+    pub is_without_copy: bool,
     /// Facts of the start.
     pub start: Start,
 }
 
 impl Request {
-    /// The bytes of an intention: of changes of the registry ([`nodes::encode`]) the one that is asked for. Joining and starting are one Put.
+    /// The bytes of an intention: `u8 flags` (1 tokens are given, 2 without a copy), and of changes of the registry ([`nodes::encode`]) the one that is asked
+    /// for. Joining and starting are one Put.
     ///
     /// Panics where [`Registration::check`] fails.
     pub fn to_bytes(&self) -> Vec<u8> {
@@ -50,12 +58,22 @@ impl Request {
             // Which ones is the plan's to say.
             Request::Finalize => NodeChange::Enable(Features::default()),
         };
-        nodes::encode(&[change])
+        let flags = match self {
+            Request::Register(of) => {
+                (u8::from(of.has_given_tokens) * GIVEN) | (u8::from(of.is_without_copy) * WITHOUT_COPY)
+            }
+            _ => 0,
+        };
+        [&[flags][..], &nodes::encode(&[change])].concat()
     }
 
     /// The request that [`Request::to_bytes`] wrote, tokens in ascending order.
     pub fn decode(bytes: &[u8]) -> Result<Request, DecodeError> {
         let invalid = |problem: &str| DecodeError::Invalid { problem: problem.to_owned() };
+        let Some((&flags, bytes)) = bytes.split_first() else { return Err(invalid("a request has no bytes")) };
+        if flags & !(GIVEN | WITHOUT_COPY) != 0 {
+            return Err(invalid("flags of a request are unknown"));
+        }
         let changes = nodes::decode(bytes).map_err(decode_error)?;
         let Ok([change]) = <[NodeChange; 1]>::try_from(changes) else {
             return Err(invalid("a request is one change of the nodes"));
@@ -63,13 +81,23 @@ impl Request {
         match change {
             NodeChange::Put(host_id, node) if node.state == NodeState::Normal => {
                 let RegisteredNode { datacenter, rack, tokens, start, .. } = Rc::unwrap_or_clone(node);
-                Ok(Request::Register(Registration { host_id, datacenter, rack, tokens, start }))
+                let (has_given_tokens, is_without_copy) = (flags & GIVEN != 0, flags & WITHOUT_COPY != 0);
+                Ok(Request::Register(Registration {
+                    host_id,
+                    datacenter,
+                    rack,
+                    tokens,
+                    has_given_tokens,
+                    is_without_copy,
+                    start,
+                }))
             }
             NodeChange::SetState(id, state) => Ok(Request::SetState(id, state)),
             NodeChange::Remove(id) => Ok(Request::Remove(id)),
             NodeChange::Enable(features) if features.is_empty() => Ok(Request::Finalize),
             NodeChange::Enable(_) => Err(invalid("a request to finalize names no feature")),
             NodeChange::Put(..) => Err(invalid("a node registers in another state than Normal")),
+            NodeChange::SetTokens(..) => Err(invalid("tokens change by an operation")),
             NodeChange::Started(..) => Err(invalid("a node registers with all of its facts")),
         }
     }

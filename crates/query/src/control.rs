@@ -7,6 +7,7 @@ use cluster::coordinator::PendingHints;
 use cluster::paxos::Bound;
 use schema::{SchemaChange, SchemaEvent, TableId};
 use storage::{FilesToTakeIn, ReplayPosition};
+use topology::operations::Operation;
 use topology::{Epoch, HostId, Node, NodeIndex};
 
 use crate::clients::ClientInfo;
@@ -60,6 +61,8 @@ pub(crate) enum ControlRequest {
         nodes: Vec<Node>,
         /// This node among them.
         local: NodeIndex,
+        /// The operations of the cluster's state.
+        operations: Vec<Operation>,
     },
     /// From shard 0, once all shards have taken a change over: tell the clients that registered for it.
     Announce {

@@ -38,6 +38,7 @@ mod virtual_read;
 mod virtual_result;
 mod write;
 
+pub use ddl::settings;
 pub use endpoints::{EndpointsError, endpoints};
 use failed::FailedRequests;
 pub use failed::{FAILED_KINDS, FailedCounts, FailedKind};
@@ -61,6 +62,7 @@ use runtime::sync::Queue;
 use runtime::{Mesh, Runtime};
 use schema::{Schema, SchemaEvent};
 use storage::LogSequence;
+use topology::operations::Operation;
 use topology::{Ring, Sharder, Strategies};
 
 use crate::catalog::Catalog;
@@ -183,6 +185,7 @@ impl Engine {
             storage,
             schema,
             ring,
+            operations,
             epoch,
             low_bound,
             internode,
@@ -196,6 +199,7 @@ impl Engine {
         let coordinator = Coordinator::new(CoordinatorParts {
             runtime: runtime.clone(),
             ring,
+            operations: operations.into_iter().map(Rc::new).collect(),
             sharder: Sharder::new(runtime.shard_count()),
             storage,
             seat: seats.replica,
@@ -263,9 +267,9 @@ impl Engine {
         engine
     }
 
-    /// Plans by another ring from now on, whose epoch must be later. See [`Coordinator::install_ring`].
-    pub fn install_ring(&self, ring: Rc<Ring>) {
-        self.inner.coordinator.install_ring(ring, None);
+    /// Plans by another ring from now on, whose epoch must be later, with the operations of the cluster's state. See [`Coordinator::install_ring`].
+    pub fn install_ring(&self, ring: Rc<Ring>, operations: Vec<Operation>) {
+        self.inner.coordinator.install_ring(ring, operations.into_iter().map(Rc::new));
         let catalog = self.catalog().on_present_ring(&self.inner.coordinator);
         *self.inner.catalog.borrow_mut() = Rc::new(catalog);
     }

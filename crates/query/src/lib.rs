@@ -35,13 +35,13 @@ pub use domain::{LowBoundDomain, SchemaDomain, TruncationsDomain, pending_trunca
 pub use engine::{
     EndpointsError, Engine, EngineStats, FAILED_KINDS, FailedCounts, FailedKind, Ran, StatementSummary, announce_node,
     delete_left, deliver_hints, disk_bytes, endpoints, finish_left, finished_left, has_left, log_ends, low_bound,
-    refuse_left,
+    refuse_left, settings,
 };
 pub use event::{Event, NodeEvent};
 pub use guardrails::{ConsistencyLevels, Guardrails, Listed, Threshold, ThresholdUnit};
 pub use hand_over::HandedBack;
 pub use node::NodeInfo;
-pub use nodes::{LEAVE, MEMBERSHIP, nodes_of_ring};
+pub use nodes::{LEAVE, MEMBERSHIP, OPERATION};
 pub use outcome::{Outcome, refuse_text};
 pub use parts::{EngineOptions, EngineParts, EngineSeats, GroupLinks, engine_seats};
 pub use session::Session;

@@ -14,6 +14,7 @@ use metadata::group::{GroupMessage, Index, NodeId};
 use runtime::{MeshSeat, Runtime};
 use schema::Schema;
 use topology::nodes::Registry;
+use topology::operations::{Operation, Operations};
 use topology::{Epoch, HostId, Ring, Strategies};
 
 use crate::control::{ControlReply, ControlRequest};
@@ -81,8 +82,8 @@ pub trait GroupLinks {
     /// Sends a message; it is lost where the node cannot be reached.
     fn send(&self, to: NodeId, message: GroupMessage);
 
-    /// Follows the nodes of the cluster, as they are from an epoch on.
-    fn follow(&self, epoch: Index, registry: &Registry);
+    /// Follows the nodes of the cluster and its operations, as they are from an epoch on, which all shards have applied.
+    fn follow(&self, epoch: Index, registry: &Registry, operations: &Operations);
 
     /// True if the node is up, as this one judges; of this one too.
     fn is_up(&self, host_id: HostId) -> bool;
@@ -100,6 +101,8 @@ pub struct EngineParts {
     pub schema: Schema,
     /// The cluster's ring.
     pub ring: Rc<Ring>,
+    /// The operations of the cluster's state.
+    pub operations: Vec<Operation>,
     /// The epoch of the cluster's state that the schema is of; `None`: the nodes of the ring have no state in common, and compare no epochs.
     pub epoch: Option<Epoch>,
     /// The low bound of attempts in that state.

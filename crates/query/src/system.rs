@@ -77,7 +77,7 @@ impl SystemTables {
                 let push: fn(&mut Rows<'_>, &Node, &Schema) =
                     if table.name == "peers" { peers::push } else { peers::push_v2 };
                 let wanted = move |node: &&Node| partition.is_none_or(|key| peers::is_of(node, key));
-                let nodes = ring.others().filter(wanted);
+                let nodes = ring.others().filter(|node| !node.tokens.is_empty()).filter(wanted);
                 Box::new(std::iter::once_with(move || {
                     part(table, move |rows| nodes.for_each(|node| push(rows, node, user)))
                 }))

@@ -102,6 +102,13 @@ impl Ring {
         self.nodes.iter().filter(|node| node.host_id != self.local_node().host_id)
     }
 
+    /// The nodes that have tokens; where none has any, all of them. One that joins has none yet, one that leaves none any more.
+    pub fn owning_nodes(&self) -> impl Iterator<Item = NodeIndex> + '_ {
+        let is_any = self.owners.is_empty();
+        let nodes = (0u16..).map(NodeIndex).zip(&self.nodes);
+        nodes.filter(move |(_, node)| is_any || !node.tokens.is_empty()).map(|(index, _)| index)
+    }
+
     /// The index of the node that this process is.
     #[inline]
     pub fn local(&self) -> NodeIndex {

@@ -42,7 +42,7 @@ async fn status(State(app): State<App>) -> Reply {
     Ok(Json(match leaving.is_empty() {
         true => "No token removals in process.".into(),
         false => {
-            format!("Removing {}. Waiting for the metadata group to take its vote away.", leaving.join(", ")).into()
+            format!("Removing {}. Waiting for its ranges to be copied, and for its vote to be taken away.", leaving.join(", ")).into()
         }
     }))
 }

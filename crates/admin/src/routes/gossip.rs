@@ -105,6 +105,7 @@ mod tests {
 
     fn member(is_up: bool, life: Option<LifeFacts>) -> RingNode {
         RingNode {
+            is_joining: false,
             is_leaving: false,
             endpoint: [127, 0, 0, 2].into(),
             host_id: "6b0f".to_owned(),

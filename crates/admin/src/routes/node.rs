@@ -37,7 +37,7 @@ pub(super) fn routes() -> Router<App> {
         .route("/gossiper/endpoint/live/", of_node(|node| endpoints(node, true)))
         .route("/gossiper/endpoint/down", of_node(|node| endpoints(node, false)))
         .route("/gossiper/endpoint/down/", of_node(|node| endpoints(node, false)))
-        .route("/storage_service/nodes/joining", get(nobody))
+        .route("/storage_service/nodes/joining", of_node(joining))
         .route("/storage_service/nodes/leaving", of_node(leaving))
         .route("/storage_service/nodes/moving", get(nobody))
         .route("/storage_service/load", get(load))
@@ -172,7 +172,11 @@ fn leaving(node: &NodeFacts) -> Value {
     node.ring.iter().filter(|node| node.is_leaving).map(endpoint).collect::<Vec<_>>().into()
 }
 
-/// A node joins by one change of the cluster's state, and none moves.
+fn joining(node: &NodeFacts) -> Value {
+    node.ring.iter().filter(|node| node.is_joining).map(endpoint).collect::<Vec<_>>().into()
+}
+
+/// No node moves.
 async fn nobody() -> Reply {
     Ok(Json(json!([])))
 }
@@ -211,6 +215,7 @@ fn replications(node: &NodeFacts) -> Value {
 async fn operation_mode(State(app): State<App>) -> Reply {
     let mode = match mode(&app) {
         "NORMAL" if app.node().await?.local().is_leaving => "LEAVING",
+        "NORMAL" if app.node().await?.local().is_joining => "JOINING",
         mode => mode,
     };
     Ok(Json(Value::from(mode)))
@@ -338,6 +343,7 @@ mod tests {
             tokens: tokens.to_vec(),
             is_local: true,
             is_up: true,
+            is_joining: false,
             is_leaving: false,
             life: None,
         }

@@ -1,14 +1,20 @@
-//! Copies from other nodes, and the repairs that a node leads, as an operator reaches them.
+//! Copies from other nodes, the repairs that a node leads, and its part in operations, as the node around it reaches them.
 
 use std::rc::Rc;
 
 use super::Coordinator;
+use crate::operations::Receiving;
 use crate::repair::Repairs;
 use crate::streaming::CopyFigures;
 
 /// The repairs that this node leads: those of shard 0.
 pub fn repairs(coordinator: &Coordinator) -> &Rc<Repairs> {
     &coordinator.inner.repairs
+}
+
+/// What this node copies for operations: that of shard 0.
+pub fn receiving(coordinator: &Coordinator) -> &Rc<Receiving> {
+    &coordinator.inner.receiving
 }
 
 /// Copies to and from a shard.

@@ -9,7 +9,7 @@ use std::rc::{Rc, Weak};
 
 use internode::{Other, Peer, Peers};
 use planted::Planted;
-use topology::operations::Operation;
+use topology::operations::{Operation, OperationId, Phase, RangeMove};
 use topology::{HostId, ReplicationStrategy, Ring, Strategies};
 
 use super::nodes::Nodes;
@@ -32,11 +32,17 @@ pub(crate) struct Placement {
 }
 
 impl Placement {
-    /// The first ring; its other nodes are dialled from now on.
-    pub(crate) fn new(ring: Rc<Ring>, peers: Option<Peers>, strategies: Strategies, planted: Planted) -> Rc<Placement> {
+    /// The first ring, with the operations of the cluster's state; its other nodes are dialled from now on.
+    pub(crate) fn new(
+        (ring, operations): (Rc<Ring>, Vec<Rc<Operation>>),
+        peers: Option<Peers>,
+        strategies: Strategies,
+        planted: Planted,
+    ) -> Rc<Placement> {
         follow(peers.as_ref(), &ring);
+        let transition = RefCell::new(Transition::new(&ring, operations));
         let nodes = Nodes::new(ring, peers.as_ref());
-        let (nodes, transition, replications) = (RefCell::new(Rc::new(nodes)), RefCell::default(), RefCell::default());
+        let (nodes, replications) = (RefCell::new(Rc::new(nodes)), RefCell::default());
         Rc::new(Placement { strategies, peers, nodes, transition, planted, replications })
     }
 
@@ -97,6 +103,17 @@ impl Placement {
         self.transition.borrow().joining().contains(&host_id)
     }
 
+    /// True if an operation is in this phase.
+    pub(crate) fn is_in(&self, id: OperationId, phase: Phase) -> bool {
+        self.transition.borrow().phase_of(id) == Some(phase)
+    }
+
+    /// The ranges that an operation moves, of keyspaces with this strategy. Fails where its rules are not known.
+    pub(crate) fn moves(&self, operation: &Operation, strategy: &ReplicationStrategy) -> Result<Vec<RangeMove>, String> {
+        let moves = operation.moves(self.nodes().ring(), strategy, &self.strategies);
+        moves.map_err(|error| error.to_string())
+    }
+
     /// The connection to another node of the present ring.
     pub(crate) fn peer(&self, host_id: HostId) -> Option<Peer> {
         self.peers.as_ref().and_then(|peers| peers.get(host_id))
@@ -148,7 +165,7 @@ mod tests {
 
     #[test]
     fn a_thousand_keyspaces_with_equal_replication_have_one_map() {
-        let placement = Placement::new(ring(1), None, Strategies::default(), Planted::NONE);
+        let placement = Placement::new((ring(1), Vec::new()), None, Strategies::default(), Planted::NONE);
         let keyspaces: Vec<_> = (0..1_000).map(|_| placement.replication(&strategy(3))).collect();
         assert!(keyspaces.iter().all(|replication| Rc::ptr_eq(replication, &keyspaces[0])));
         assert_eq!(Rc::strong_count(&keyspaces[0]), 1_000);
@@ -159,7 +176,7 @@ mod tests {
 
     #[test]
     fn a_replication_that_no_keyspace_uses_is_forgotten() {
-        let placement = Placement::new(ring(1), None, Strategies::default(), Planted::NONE);
+        let placement = Placement::new((ring(1), Vec::new()), None, Strategies::default(), Planted::NONE);
         let three = placement.replication(&strategy(3));
         let two = placement.replication(&strategy(2));
         assert_eq!(placement.replications.borrow().len(), 2);
@@ -172,7 +189,7 @@ mod tests {
 
     #[test]
     fn replications_of_another_epoch_are_others() {
-        let placement = Placement::new(ring(1), None, Strategies::default(), Planted::NONE);
+        let placement = Placement::new((ring(1), Vec::new()), None, Strategies::default(), Planted::NONE);
         let before = placement.replication(&strategy(3));
         placement.install(ring(2), None);
         assert!(placement.replications.borrow().is_empty());

@@ -52,6 +52,11 @@ impl Transition {
         &self.joining
     }
 
+    /// The phase of an operation.
+    pub(crate) fn phase_of(&self, id: OperationId) -> Option<Phase> {
+        self.operations.iter().find(|operation| operation.id == id).map(|operation| operation.phase)
+    }
+
     /// True if an operation of this keyspace alone runs.
     pub(crate) fn is_of(&self, keyspace: &str, strategy: &ReplicationStrategy) -> bool {
         self.course(Some(keyspace), strategy).after.is_some()

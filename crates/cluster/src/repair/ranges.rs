@@ -120,7 +120,7 @@ impl RepairChoice {
 }
 
 /// A range in parts that do not wrap, ascending.
-fn unwrapped(range: TokenRange) -> impl Iterator<Item = TokenRange> {
+pub(crate) fn unwrapped(range: TokenRange) -> impl Iterator<Item = TokenRange> {
     let TokenRange { after, end } = range;
     let parts = match after < end {
         true => [range, TokenRange { after: end, end }],

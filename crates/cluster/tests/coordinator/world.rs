@@ -240,6 +240,7 @@ impl Member {
         let coordinator = Coordinator::new(CoordinatorParts {
             runtime: runtime.clone(),
             ring: ring(site.shape, FIRST, nodes.max(number + 1), number),
+            operations: Vec::new(),
             sharder,
             storage: storage.expect("it opens"),
             seat: runtime::mesh(1, 8).remove(0),

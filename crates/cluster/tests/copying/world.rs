@@ -163,6 +163,7 @@ impl Member {
         let coordinator = Coordinator::new(CoordinatorParts {
             runtime: runtime.clone(),
             ring: ring(nodes, node),
+            operations: Vec::new(),
             sharder,
             storage: storage.expect("it opens"),
             seat: seats.replicas,

@@ -125,6 +125,7 @@ async fn open(runtime: &Runtime, local: u8) -> Coordinator {
     let coordinator = Coordinator::new(CoordinatorParts {
         runtime: runtime.clone(),
         ring,
+        operations: Vec::new(),
         sharder,
         storage,
         seat: runtime::mesh(1, 8).remove(0),

@@ -23,6 +23,8 @@ pub struct ClusterConfig {
     pub features: Features,
     /// Its leader finalizes an upgrade as soon as all nodes know the same.
     pub auto_finalize: bool,
+    /// It joins without copying what it is to own: `auto_bootstrap: false`.
+    pub is_without_copy: bool,
     /// Found a cluster although seeds do not answer.
     pub found_without_silent: bool,
     /// A majority of the metadata group is lost for good.

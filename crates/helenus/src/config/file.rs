@@ -59,6 +59,7 @@ fn apply(place: &Place<'_>, entry: &Entry, settings: &mut Settings) -> Result<bo
         "phi_convict_threshold" => settings.phi_convict_threshold = Some(phi(place, value)?),
         "num_tokens" => settings.num_tokens = Some(place.number(value)?),
         "auto_finalize" => settings.auto_finalize = Some(place.flag(value)?),
+        "auto_bootstrap" => settings.auto_bootstrap = Some(place.flag(value)?),
         "initial_token" => settings.initial_token = Some(place.text(value)?.to_owned()),
         "internode_compression" => settings.internode_compression = Some(compression(place, place.text(value)?)?),
         "internode_secret_file" => settings.internode_secret_file = Some(PathBuf::from(place.text(value)?)),

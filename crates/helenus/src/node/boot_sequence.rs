@@ -11,16 +11,17 @@ use std::time::Duration;
 
 use cluster::paxos::with_state_table;
 use internode::Boot;
-use membership::{PlanError, Refusal, TopologyDomain};
+use membership::{OperationsDomain, PlanError, Refusal, TopologyDomain};
 use metadata::{ClusterState, Domains, FoundLog, LogState, MetadataLog, MetadataParts, Opened, Start, Started, Way};
 use planted::Bug;
 use query::{
-    LowBoundDomain, NodeInfo, SchemaDomain, TruncationsDomain, nodes_of_ring, pending_truncations, truncations_of,
+    LowBoundDomain, NodeInfo, SchemaDomain, TruncationsDomain, pending_truncations, truncations_of,
 };
 use runtime::{FileLock, Group, Mesh, Runtime, ShardId, TcpListener};
 use schema::Schema;
 use server::{ListenError, Listeners};
 use storage::{OpenError, Truncations};
+use topology::operations::Operation;
 use topology::{Epoch, HostId, ReplicationStrategy};
 
 use super::cluster::Cluster;
@@ -54,7 +55,8 @@ struct Metadata {
 
 /// The domains of the cluster's state that a node has.
 fn domains() -> Domains {
-    Domains::none().with::<TopologyDomain>().with::<SchemaDomain>().with::<TruncationsDomain>().with::<LowBoundDomain>()
+    let of_nodes = Domains::none().with::<TopologyDomain>().with::<OperationsDomain>();
+    of_nodes.with::<SchemaDomain>().with::<TruncationsDomain>().with::<LowBoundDomain>()
 }
 
 impl BootSequence {
@@ -328,9 +330,10 @@ impl BootSequence {
         if let Some(node) = &node {
             node.set_group(parts.member.group());
         }
-        let nodes = nodes_of_ring(cluster.of::<TopologyDomain>(), host_id);
+        let nodes = cluster.of::<TopologyDomain>().nodes_of_ring(host_id);
         let epoch = Epoch(parts.member.state().epoch().0);
-        let ring = nodes.filter(|_| node.is_some()).map(|(nodes, local)| RingParts { epoch, nodes, local });
+        let operations: Vec<Operation> = cluster.of::<OperationsDomain>().all().cloned().collect();
+        let ring = nodes.filter(|_| node.is_some()).map(|(nodes, local)| RingParts { epoch, nodes, local, operations });
         let (schema, truncations) = (cluster.of::<SchemaDomain>().clone(), truncations_of(&local));
         Ok(Some(Metadata { parts, host_id, boot, cluster: node, ring, schema, truncations }))
     }

@@ -3,7 +3,7 @@
 //! The decisions are made elsewhere: to found, join or wait by [`membership::Search`], who may be talked to by [`membership::judge`], the voters by
 //! [`topology::voters`], and the order of changes by the group's member, whose driver is the engine's. Here is what carries them out: the port for other
 //! nodes and its verbs (`answers.rs`), the search (`search.rs`), recovery (`recover.rs`), the addresses of nodes that move (`contact.rs`, `moved.rs`),
-//! disks that are older than they were (`disks.rs`), liveness (`alive.rs`, `vital.rs`), departures (`leaving.rs`, `departures.rs`), the operators' view (`facts.rs`), the events of nodes for clients (`announced.rs`), and what is done at intervals (`upkeep.rs`).
+//! disks that are older than they were (`disks.rs`), operations that move ranges (`operations.rs`), liveness (`alive.rs`, `vital.rs`), departures (`leaving.rs`, `departures.rs`), the operators' view (`facts.rs`), the events of nodes for clients (`announced.rs`), and what is done at intervals (`upkeep.rs`).
 
 mod alive;
 mod announced;
@@ -15,6 +15,7 @@ mod facts;
 mod leaving;
 mod low_bound;
 mod moved;
+mod operations;
 mod recover;
 mod search;
 pub(super) mod upgrade;
@@ -39,14 +40,16 @@ use runtime::sync::Notify;
 use runtime::{Group, Mesh, Runtime, TaskHandle};
 use server::ListenError;
 use tls::Identity;
-use topology::HostId;
 use topology::nodes::{self, NodeState, RegisteredNode, Registry};
+use topology::operations::Operations;
+use topology::{HostId, Strategies};
 
 use self::announced::Announced;
 use self::disks::Disks;
 use self::leaving::Leaving;
 pub(super) use self::leaving::LeavingError;
 use self::moved::Moved;
+use self::operations::Driving;
 use self::vital::Vital;
 use super::NodeError;
 use crate::config::{ClusterConfig, Config, Tokens};
@@ -103,8 +106,14 @@ struct Inner {
     is_ready: Cell<bool>,
     announced: RefCell<Announced>,
     leaving: Leaving,
+    /// Operations, as all shards have applied them.
+    operations: RefCell<Operations>,
+    driving: Driving,
+    strategies: Strategies,
     /// Signalled when there may be an event for clients.
     has_events: Notify,
+    /// Signalled when nodes or operations have changed.
+    has_news: Notify,
     requests: Rc<OnceCell<Mesh<PeerSocket, ()>>>,
     accepting: RefCell<Option<TaskHandle<()>>>,
     /// The sentence that ends the node.
@@ -164,7 +173,11 @@ impl Cluster {
                 is_ready: Cell::new(false),
                 announced: RefCell::default(),
                 leaving: Leaving::default(),
+                operations: RefCell::default(),
+                driving: Driving::default(),
+                strategies: config.strategies.clone(),
                 has_events: Notify::new(),
+                has_news: Notify::new(),
                 requests: Rc::default(),
                 accepting: RefCell::default(),
                 fatal: RefCell::default(),
@@ -211,11 +224,11 @@ impl Cluster {
         inner.disks.load(&inner.runtime, inner.local.group().id).await;
         inner.look_at_own_disk(engine).await;
         inner.driver.set(driver.clone()).ok().expect("the engine is made once");
-        let (epoch, registry) = driver.with_member(|member, _| {
+        let (epoch, state) = driver.with_member(|member, _| {
             let state = member.state();
-            (state.epoch(), state.cluster().of::<membership::TopologyDomain>().clone())
+            (state.epoch(), state.cluster().clone())
         });
-        inner.follow(epoch, &registry);
+        inner.follow(epoch, state.of::<membership::TopologyDomain>(), state.of::<membership::OperationsDomain>());
         contact::ask_seeds(inner);
         upkeep::begin(inner, engine);
     }
@@ -243,9 +256,37 @@ impl Cluster {
         self.inner.is_ready.set(false);
     }
 
-    /// Registers this start. Waits for it where the cluster does not know the node yet, since it owns nothing until then.
+    /// Registers this start. Waits for it where the cluster does not know the node yet, and then until the node owns its tokens: a node that joins has no data to
+    /// answer with.
     pub(super) async fn register(&self) -> Result<(), NodeError> {
         let is_known = self.inner.registry.borrow().node(self.inner.local.host_id()).is_some();
+        if self.register_start(is_known).await? {
+            self.joined().await?;
+        }
+        Ok(())
+    }
+
+    /// Waits until the node owns its tokens, if it joins.
+    async fn joined(&self) -> Result<(), NodeError> {
+        let inner = &self.inner;
+        let is_joining = || {
+            let registry = inner.registry.borrow();
+            registry.node(inner.local.host_id()).is_none_or(|node| node.state == NodeState::Joining)
+        };
+        if is_joining() {
+            tracing::info!("joining the cluster; waiting for this node's ranges to be copied");
+        }
+        while is_joining() {
+            if let Some(sentence) = inner.fatal.borrow().clone() {
+                return Err(NodeError::Cluster { sentence });
+            }
+            inner.has_news.notified().await;
+        }
+        Ok(())
+    }
+
+    /// True if the node has to wait until it is one of the cluster with tokens.
+    async fn register_start(&self, is_known: bool) -> Result<bool, NodeError> {
         let inner = Rc::clone(&self.inner);
         let registering = self.inner.runtime.spawn(Group::Query, async move {
             let result = inner.register().await;
@@ -254,9 +295,11 @@ impl Cluster {
             }
             result
         });
+        let own = self.inner.local.host_id();
+        let is_joining = || self.inner.registry.borrow().node(own).is_some_and(|node| node.state == NodeState::Joining);
         match is_known {
-            true => Ok(()),
-            false => registering.await.map_err(|sentence| NodeError::Cluster { sentence }),
+            true => Ok(is_joining()),
+            false => registering.await.map(|()| true).map_err(|sentence| NodeError::Cluster { sentence }),
         }
     }
 
@@ -310,9 +353,9 @@ impl GroupLinks for Links {
         }
     }
 
-    fn follow(&self, epoch: Index, registry: &Registry) {
+    fn follow(&self, epoch: Index, registry: &Registry, operations: &Operations) {
         if let Some(inner) = self.0.upgrade() {
-            inner.follow(epoch, registry);
+            inner.follow(epoch, registry, operations);
         }
     }
 
@@ -334,7 +377,8 @@ impl Inner {
     }
 
     /// Follows the nodes of the cluster: dials those that are new.
-    fn follow(&self, epoch: Index, registry: &Registry) {
+    fn follow(&self, epoch: Index, registry: &Registry, operations: &Operations) {
+        self.note_operations(operations);
         self.local.set_epoch(epoch.0);
         self.incoming.set_epoch(epoch.0);
         let driver = self.driver.get();
@@ -345,6 +389,7 @@ impl Inner {
             self.removed(None);
         }
         self.registry.replace(registry.clone());
+        self.has_news.notify_all();
         self.moved.borrow_mut().follow(registry);
         let others = registry.nodes().map(|(id, _)| id).filter(|id| *id != self.local.host_id());
         self.liveness.borrow_mut().follow(others, self.runtime.now());
@@ -440,6 +485,7 @@ impl Inner {
     fn fail(&self, sentence: String) {
         self.fatal.borrow_mut().get_or_insert(sentence);
         self.is_fatal.notify_all();
+        self.has_news.notify_all();
     }
 
     /// This start, as the registry has it.
@@ -450,6 +496,8 @@ impl Inner {
             datacenter: self.place.0.clone(),
             rack: self.place.1.clone(),
             tokens,
+            has_given_tokens: matches!(self.tokens, Tokens::Given(_)),
+            is_without_copy: self.config.is_without_copy,
             start: nodes::Start {
                 boot: nodes::Boot { number: self.boot.number, word: self.boot.word },
                 internode: self.config.broadcast.into(),

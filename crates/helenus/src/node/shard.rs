@@ -15,6 +15,7 @@ use runtime::{Responder, Runtime};
 use schema::{Schema, SchemaChange};
 use server::Server;
 use storage::{OpenError, Shard, StorageOptions, SyncMode, Truncations};
+use topology::operations::Operation;
 use topology::{Epoch, HostId, Node, NodeIndex, Ring, Sharder};
 
 use super::cluster::Cluster;
@@ -71,12 +72,13 @@ pub(super) struct Serving {
     pub(super) low_bound: Bound,
 }
 
-/// A ring, on its way to all shards.
+/// A ring with the operations of the cluster's state, on its way to all shards.
 #[derive(Debug, Clone)]
 pub(super) struct RingParts {
     pub(super) epoch: Epoch,
     pub(super) nodes: Vec<Node>,
     pub(super) local: NodeIndex,
+    pub(super) operations: Vec<Operation>,
 }
 
 impl RingParts {
@@ -235,8 +237,9 @@ impl ShardNode {
             seats,
             storage,
             schema,
+            operations: ring.as_ref().map(|ring| ring.operations.clone()).unwrap_or_default(),
             ring: Rc::new(match ring {
-                Some(RingParts { epoch, nodes, local }) => Ring::new(epoch, nodes, local),
+                Some(RingParts { epoch, nodes, local, .. }) => Ring::new(epoch, nodes, local),
                 None => ring_of(&node, self.config.fixed_ring.as_ref()),
             }),
             // The nodes of a ring fixed by hand have a state each for itself.

@@ -105,6 +105,7 @@ impl Ring {
             recover: None,
             features: Default::default(),
             auto_finalize: false,
+            is_without_copy: false,
             phi_convict_threshold: Default::default(),
             low_bound_age: LOW_BOUND_AGE,
         });

@@ -10,14 +10,14 @@ use crate::examples::{host, put, registry};
 const REMOVAL: Leave = Leave { host_id: HostId([2; 16]), departure: Departure::Removal, is_forced: false };
 const DECOMMISSION: Leave = Leave { departure: Departure::Decommission, ..REMOVAL };
 
-/// Node 1 is up and node 2 is down, in one datacenter; there is no table and no keyspace.
+/// Node 1 is up and node 2 is down, in one datacenter; there is no keyspace.
 fn planned(
     registry: &Registry,
     leave: Leave,
     change: impl FnOnce(&mut Conditions<'_>),
 ) -> Result<Vec<NodeChange>, String> {
     let is_up = |id| id == host(1);
-    let mut conditions = Conditions { is_up: &is_up, table: None, keyspaces: Vec::new() };
+    let mut conditions = Conditions { is_up: &is_up, keyspaces: Vec::new() };
     change(&mut conditions);
     plan_leave(registry, &leave, &conditions).map_err(|error| error.to_string())
 }
@@ -55,17 +55,6 @@ fn another_normal_node_must_be_up() {
     }
     let unknown = planned(&registry(), Leave { host_id: host(9), ..REMOVAL }, |_| {});
     assert_eq!(unknown, Err("Host ID not found.".to_owned()));
-}
-
-#[test]
-fn a_table_keeps_all_nodes_also_by_force() {
-    for is_forced in [false, true] {
-        let leave = Leave { is_forced, ..REMOVAL };
-        let refused = planned(&registry(), leave, |conditions| conditions.table = Some("shop.orders".to_owned()));
-        let words = "a node can leave only while the cluster has no table: moving its data to other nodes is not supported yet \
-                     (there is table shop.orders)";
-        assert_eq!(refused, Err(words.to_owned()));
-    }
 }
 
 #[test]

@@ -97,7 +97,9 @@ fn a_full_cluster_takes_no_node() {
 #[test]
 fn a_removal_is_of_a_node_that_leaves_and_for_good() {
     let remove = |id| Request::Remove(host(id));
-    let leaving = registry().apply([NodeChange::SetState(host(2), NodeState::Leaving)]);
+    let owning = registry().apply([NodeChange::SetState(host(2), NodeState::Leaving)]);
+    assert_eq!(plan(&owning, &remove(2)), Err(PlanError::OwnsTokens { host_id: host(2) }));
+    let leaving = owning.apply([NodeChange::SetTokens(host(2), Vec::new())]);
     let changes = plan(&leaving, &remove(2)).expect("it leaves");
     assert_eq!(changes, [NodeChange::Remove(host(2))]);
     let after = leaving.apply(changes);
@@ -175,7 +177,8 @@ fn an_upgrade_is_finalized_when_all_nodes_know_the_same() {
 fn requests_come_back_from_their_bytes() {
     let in_order = Registration { tokens: vec![Token(70), Token(71)], ..registration(7, BOOT) };
     let requests = [
-        Request::Register(in_order),
+        Request::Register(in_order.clone()),
+        Request::Register(Registration { has_given_tokens: true, is_without_copy: true, ..in_order }),
         Request::SetState(host(1), NodeState::Regressed),
         Request::Remove(host(2)),
         Request::Finalize,
@@ -184,9 +187,12 @@ fn requests_come_back_from_their_bytes() {
         assert_eq!(Request::decode(&request.to_bytes()), Ok(request));
     }
     let problem = |changes: &[NodeChange]| {
-        Request::decode(&topology::nodes::encode(changes)).expect_err("it is no request").to_string()
+        Request::decode(&[&[0][..], &topology::nodes::encode(changes)].concat())
+            .expect_err("it is no request")
+            .to_string()
     };
     assert_eq!(problem(&[]), "a request is one change of the nodes");
+    assert!(Request::decode(&[]).is_err() && Request::decode(&[4, 1, 0]).is_err());
     assert_eq!(problem(&[NodeChange::Enable(Features(1))]), "a request to finalize names no feature");
     assert_eq!(problem(&[NodeChange::Started(host(1), start(1, BOOT))]), "a node registers with all of its facts");
     let regressed = RegisteredNode { state: NodeState::Regressed, ..registration(7, BOOT).into_node() };

@@ -19,6 +19,8 @@ impl DomainId {
     pub const TRUNCATIONS: DomainId = DomainId(3);
     /// The low bound of attempts of conditional statements.
     pub const LOW_BOUND: DomainId = DomainId(4);
+    /// Operations, which move token ranges.
+    pub const OPERATIONS: DomainId = DomainId(5);
 }
 
 impl fmt::Display for DomainId {

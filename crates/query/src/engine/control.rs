@@ -49,8 +49,8 @@ impl Engine {
                     ));
                 });
             }
-            ControlRequest::InstallRing { epoch, nodes, local } => {
-                self.install_ring(Rc::new(Ring::new(epoch, nodes, local)));
+            ControlRequest::InstallRing { epoch, nodes, local, operations } => {
+                self.install_ring(Rc::new(Ring::new(epoch, nodes, local)), operations);
                 responder.reply(ControlReply::Done);
             }
             ControlRequest::Announce { event } => {

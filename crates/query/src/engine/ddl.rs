@@ -12,7 +12,6 @@ mod statement;
 use std::rc::Rc;
 
 use cluster::paxos::with_state_table;
-use membership::TopologyDomain;
 use metadata::group::Driver;
 use metadata::{MetadataParts, Proposer};
 use runtime::{Group, ShardId};
@@ -28,7 +27,8 @@ use crate::parts::GroupLinks;
 use rows::{NodeTruncations, TruncateStatement};
 use statement::SchemaStatement;
 
-use applier::EngineApplier;
+use applier::{EngineApplier, Nodes};
+pub use nodes::settings;
 
 /// The shard that holds the metadata log.
 const LEADER: ShardId = ShardId(0);
@@ -69,7 +69,7 @@ impl Engine {
     pub(super) fn start_group(&self, parts: MetadataParts, links: Option<Rc<dyn GroupLinks>>) {
         let MetadataParts { log, member, truncated } = parts;
         let state = member.state().cluster();
-        let nodes = (state.of::<TopologyDomain>().clone(), state.of::<LowBoundDomain>().clone());
+        let nodes = (Nodes::of(state), state.of::<LowBoundDomain>().clone());
         let truncations = NodeTruncations::new(log.clone(), truncated);
         let applier = EngineApplier::new(self, links, nodes, truncations);
         let driver = Driver::start(&self.inner.runtime, log, member, Box::new(applier));

@@ -185,6 +185,7 @@ where
                     storage: opened.0.clone(),
                     schema: opened.1,
                     ring: Rc::new(ring()),
+                    operations: Vec::new(),
                     epoch: boot.epoch,
                     low_bound: Default::default(),
                     internode: None,

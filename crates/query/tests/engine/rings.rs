@@ -43,7 +43,7 @@ fn prepared_statements_are_planned_by_the_ring_that_is_installed() {
         let alone = client.engine.coordinator().ring();
 
         // The node that does not answer owns the key's token alone.
-        client.engine.install_ring(with_other(&alone, LATER, token_of(&key)));
+        client.engine.install_ring(with_other(&alone, LATER, token_of(&key)), Vec::new());
         let refused = put(&client, &insert.id, 7).await.error();
         assert_eq!(refused.code(), ErrorCode::Unavailable, "{refused}");
         let refused = client.execute_values(&select.id, &[Value::Bytes(&key)]).await.error();
@@ -52,7 +52,7 @@ fn prepared_statements_are_planned_by_the_ring_that_is_installed() {
         assert_eq!((ownership.len(), ownership.iter().sum::<f64>().round()), (2, 1.0));
 
         let back = Ring::new(Epoch(LATER + 1), vec![alone.local_node().clone()], NodeIndex(0));
-        client.engine.install_ring(Rc::new(back));
+        client.engine.install_ring(Rc::new(back), Vec::new());
         client.engine.coordinator().fence().reached(Epoch(LATER + 1));
         assert_eq!(ints(&client.execute_values(&select.id, &[Value::Bytes(&key)]).await), [7]);
         assert_eq!(client.engine.stats().unprepared, 0, "no client had to prepare again");

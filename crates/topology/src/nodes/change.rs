@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use super::facts::{Features, NodeState, RegisteredNode, Start};
 use crate::ring::HostId;
+use crate::token::Token;
 
 /// One change of the registry. Each that does not fit the state it is applied to changes nothing ([`super::Registry::apply`]).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,6 +17,8 @@ pub enum NodeChange {
     SetState(HostId, NodeState),
     /// The node is of the cluster no more, and its host id is never accepted again.
     Remove(HostId),
+    /// The node owns these tokens in place of those that it had, ascending.
+    SetTokens(HostId, Vec<Token>),
     /// These features may be used from now on, beside those before.
     Enable(Features),
 }
@@ -27,6 +30,7 @@ impl NodeChange {
             NodeChange::Put(id, _)
             | NodeChange::Started(id, _)
             | NodeChange::SetState(id, _)
+            | NodeChange::SetTokens(id, _)
             | NodeChange::Remove(id) => Some(*id),
             NodeChange::Enable(_) => None,
         }

@@ -8,6 +8,7 @@
 //!   3 SetState   u8 state
 //!   4 Remove     –
 //!   5 Enable     u64 features                      (its host id is 0)
+//!   6 SetTokens  varint count · i64 token*         (ascending)
 //! start     u64 boot number · u64 boot word · address internode · address native · u16 shards · u16 major · u16 minor · u16 patch · u64 features
 //! address   u8 family (4 or 6) · 4 or 16 bytes · u16 port
 //! name      u8 length · UTF-8
@@ -36,6 +37,7 @@ const STARTED: u8 = 2;
 const SET_STATE: u8 = 3;
 const REMOVE: u8 = 4;
 const ENABLE: u8 = 5;
+const SET_TOKENS: u8 = 6;
 
 /// In place of the host id in a change that concerns no node.
 const NO_NODE: HostId = HostId([0; 16]);
@@ -84,6 +86,7 @@ fn encode_change(change: &NodeChange, out: &mut Vec<u8>) {
         NodeChange::SetState(..) => SET_STATE,
         NodeChange::Remove(_) => REMOVE,
         NodeChange::Enable(_) => ENABLE,
+        NodeChange::SetTokens(..) => SET_TOKENS,
     };
     out.push(kind);
     out.extend_from_slice(&change.host_id().unwrap_or(NO_NODE).0);
@@ -93,18 +96,23 @@ fn encode_change(change: &NodeChange, out: &mut Vec<u8>) {
         NodeChange::SetState(_, state) => out.push(state.byte()),
         NodeChange::Remove(_) => {}
         NodeChange::Enable(features) => out.extend_from_slice(&features.0.to_be_bytes()),
+        NodeChange::SetTokens(_, tokens) => encode_tokens(tokens, out),
     }
 }
 
 fn encode_node(node: &RegisteredNode, out: &mut Vec<u8>) {
-    assert!(node.tokens.len() <= TOKENS_MAX, "a node has {TOKENS_MAX} tokens at most");
-    assert!(ascends(&node.tokens), "a node's tokens ascend");
     out.push(node.state.byte());
     encode_name(&node.datacenter, out);
     encode_name(&node.rack, out);
     encode_start(&node.start, out);
-    varint::encode(node.tokens.len() as u64, out);
-    for token in &node.tokens {
+    encode_tokens(&node.tokens, out);
+}
+
+fn encode_tokens(tokens: &[Token], out: &mut Vec<u8>) {
+    assert!(tokens.len() <= TOKENS_MAX, "a node has {TOKENS_MAX} tokens at most");
+    assert!(ascends(tokens), "a node's tokens ascend");
+    varint::encode(tokens.len() as u64, out);
+    for token in tokens {
         out.extend_from_slice(&token.0.to_be_bytes());
     }
 }
@@ -174,6 +182,7 @@ fn decode_change(reader: &mut Reader<'_>) -> Result<NodeChange, DecodeError> {
         STARTED => Ok(NodeChange::Started(id, decode_start(reader)?)),
         SET_STATE => Ok(NodeChange::SetState(id, decode_state(reader)?)),
         REMOVE => Ok(NodeChange::Remove(id)),
+        SET_TOKENS => Ok(NodeChange::SetTokens(id, decode_tokens(reader)?)),
         ENABLE if id == NO_NODE => Ok(NodeChange::Enable(Features(reader.u64()?))),
         kind => Err(invalid(format!("changes of kind {kind} are unknown"))),
     }
@@ -188,6 +197,11 @@ fn decode_node(reader: &mut Reader<'_>) -> Result<RegisteredNode, DecodeError> {
     let state = decode_state(reader)?;
     let (datacenter, rack) = (decode_name(reader)?, decode_name(reader)?);
     let start = decode_start(reader)?;
+    let tokens = decode_tokens(reader)?;
+    Ok(RegisteredNode { state, datacenter, rack, tokens, start })
+}
+
+fn decode_tokens(reader: &mut Reader<'_>) -> Result<Vec<Token>, DecodeError> {
     let count = bounded(reader, TOKEN_BYTES, "tokens")?;
     if count > TOKENS_MAX {
         return Err(invalid(format!("{count} tokens of a node")));
@@ -197,7 +211,7 @@ fn decode_node(reader: &mut Reader<'_>) -> Result<RegisteredNode, DecodeError> {
         tokens.push(Token(reader.i64()?));
     }
     match ascends(&tokens) {
-        true => Ok(RegisteredNode { state, datacenter, rack, tokens, start }),
+        true => Ok(tokens),
         false => Err(invalid("tokens of a node do not ascend")),
     }
 }

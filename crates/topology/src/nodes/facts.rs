@@ -31,17 +31,21 @@ impl fmt::Display for Boot {
 /// The state of a node of the cluster. A node that left has none: its host id alone is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum NodeState {
+    /// It has no tokens yet, and does not vote: an operation gives it some.
+    Joining,
     /// It owns its tokens.
     Normal,
-    /// It is to leave: it owns its tokens, and does not vote. As soon as it is no voter of any configuration it is removed.
+    /// It is to leave: it owns its tokens until an operation has moved them, and does not vote. As soon as it has none and is no voter of any configuration it is
+    /// removed.
     Leaving,
     /// Its disk is older than what others have heard from it: it owns its tokens, does not vote, and serves no read until its data is renewed.
     Regressed,
 }
 
 impl NodeState {
-    /// The states that are known, with their bytes. 1, 2 and 5 are for nodes that join or replace.
-    const BYTES: [(NodeState, u8); 3] = [(NodeState::Normal, 3), (NodeState::Leaving, 4), (NodeState::Regressed, 6)];
+    /// The states that are known, with their bytes.
+    const BYTES: [(NodeState, u8); 4] =
+        [(NodeState::Joining, 2), (NodeState::Normal, 3), (NodeState::Leaving, 4), (NodeState::Regressed, 6)];
 
     /// The byte of the state in a change.
     pub fn byte(self) -> u8 {
@@ -57,6 +61,7 @@ impl NodeState {
     /// True if a node may pass from this state to `next`.
     pub fn may_become(self, next: NodeState) -> bool {
         match self {
+            NodeState::Joining => next == NodeState::Normal,
             NodeState::Normal => matches!(next, NodeState::Regressed | NodeState::Leaving),
             NodeState::Leaving => next == NodeState::Normal,
             NodeState::Regressed => matches!(next, NodeState::Normal | NodeState::Leaving),

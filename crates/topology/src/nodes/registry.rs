@@ -6,7 +6,7 @@ use std::rc::Rc;
 use super::change::NodeChange;
 use super::facts::{Features, RegisteredNode};
 use super::{NODES_MAX, address::Address, codec};
-use crate::ring::HostId;
+use crate::ring::{HostId, Node, NodeIndex};
 use crate::token::Token;
 
 /// The nodes of a cluster. The default has none.
@@ -49,6 +49,20 @@ impl Registry {
     /// their addresses one starts first.
     pub fn at(&self, internode: Address) -> Option<HostId> {
         self.nodes().find(|(_, node)| node.start.internode == internode).map(|(id, _)| id)
+    }
+
+    /// The nodes as a ring has them, and the place of one of them; `None` where it is not among them.
+    pub fn nodes_of_ring(&self, local: HostId) -> Option<(Vec<Node>, NodeIndex)> {
+        let local = self.nodes().position(|(id, _)| id == local)?;
+        let nodes = self.nodes().map(|(host_id, node)| Node {
+            host_id,
+            address: node.start.native.into(),
+            internode: node.start.internode.into(),
+            datacenter: node.datacenter.clone(),
+            rack: node.rack.clone(),
+            tokens: node.tokens.clone(),
+        });
+        Some((nodes.collect(), NodeIndex(u16::try_from(local).expect("a cluster has fewer nodes"))))
     }
 
     /// The owner of a token.
@@ -96,6 +110,9 @@ impl Registry {
                 }
                 Rc::make_mut(&mut self.left).insert(id);
             }
+            NodeChange::SetTokens(id, tokens) => {
+                self.set_tokens(id, tokens, owners.get_or_insert_with(|| self.owners()));
+            }
             NodeChange::Enable(features) => {
                 if self.features().missing(features).is_empty() {
                     self.enabled.0 |= features.0;
@@ -124,6 +141,16 @@ impl Registry {
             assert_eq!(other, None, "a token has one owner");
         }
         self.nodes.insert(id, node);
+    }
+
+    fn set_tokens(&mut self, id: HostId, tokens: Vec<Token>, owners: &mut Owners) {
+        let Some(node) = self.nodes.get_mut(&id) else { return };
+        if tokens.iter().any(|token| owners.get(token).is_some_and(|owner| *owner != id)) {
+            return;
+        }
+        release(owners, node);
+        owners.extend(tokens.iter().map(|token| (*token, id)));
+        Rc::make_mut(node).tokens = tokens;
     }
 
     fn alter(&mut self, id: HostId, alter: impl FnOnce(&mut RegisteredNode)) {

@@ -91,7 +91,7 @@ fn states_pass_only_as_they_may() {
         assert_eq!(leaving.apply([NodeChange::SetState(id, NodeState::Normal)]), registry, "called off");
     }
     let known: Vec<u8> = (0..=u8::MAX).filter(|byte| NodeState::of_byte(*byte).is_some()).collect();
-    assert_eq!(known, [3, 4, 6], "bytes on disk");
+    assert_eq!(known, [2, 3, 4, 6], "bytes on disk");
 }
 
 #[test]
@@ -135,6 +135,7 @@ fn the_bytes_of_changes_are_as_documented() {
         NodeChange::SetState(HostId([1; 16]), NodeState::Regressed),
         remove(2),
         NodeChange::Enable(Features(0x0102)),
+        NodeChange::SetTokens(HostId([1; 16]), vec![Token(-1), Token(5)]),
     ];
     let start = [
         &[0, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0, 4][..],
@@ -144,7 +145,7 @@ fn the_bytes_of_changes_are_as_documented() {
     .concat();
     let tokens = [&[0xff; 8][..], &[0, 0, 0, 0, 0, 0, 0, 5]].concat();
     let bytes = [
-        &[1, 4, 1][..],
+        &[1, 5, 1][..],
         &[1; 16],
         b"\x03\x0bdatacenter1\x05rack1",
         &start,
@@ -157,6 +158,10 @@ fn the_bytes_of_changes_are_as_documented() {
         &[5],
         &[0; 16],
         &[0, 0, 0, 0, 0, 0, 1, 2],
+        &[6],
+        &[1; 16],
+        &[2],
+        &tokens,
     ]
     .concat();
     assert_eq!(encode(&changes), bytes);
@@ -222,6 +227,21 @@ fn a_thousand_nodes_are_small() {
 }
 
 #[test]
+fn a_joining_node_gets_its_tokens_when_nobody_else_has_them() {
+    let joining = RegisteredNode { state: NodeState::Joining, tokens: Vec::new(), ..node(1, &[]) };
+    let registry = of([put(1, node(1, &[5, 7])), NodeChange::Put(HostId([2; 16]), Rc::new(joining))]);
+    let (first, second) = (HostId([1; 16]), HostId([2; 16]));
+    let give = |host, tokens: &[i64]| NodeChange::SetTokens(host, tokens.iter().copied().map(Token).collect());
+    assert_eq!(registry.apply([give(second, &[7, 9])]), registry, "another one has 7");
+    // What one releases another one takes, in the order of the changes.
+    let replaced =
+        registry.apply([give(first, &[]), give(second, &[5, 7]), NodeChange::SetState(second, NodeState::Normal)]);
+    assert_eq!((replaced.owner(Token(5)), replaced.owner(Token(7))), (Some(second), Some(second)));
+    assert_eq!(replaced.node(second).map(|node| node.state), Some(NodeState::Normal));
+    assert_eq!(registry.apply([give(HostId([3; 16]), &[1])]), registry, "there is no such node");
+}
+
+#[test]
 fn there_is_a_bound_on_nodes() {
     let many = (0..NODES_MAX as u128 + 1).map(|number| {
         let node = RegisteredNode { tokens: Vec::new(), ..node(1, &[]) };
@@ -251,7 +271,7 @@ prop_compose! {
 }
 
 fn any_state() -> impl Strategy<Value = NodeState> {
-    prop_oneof![Just(NodeState::Normal), Just(NodeState::Leaving), Just(NodeState::Regressed)]
+    prop_oneof![Just(NodeState::Joining), Just(NodeState::Normal), Just(NodeState::Leaving), Just(NodeState::Regressed)]
 }
 
 prop_compose! {
@@ -272,6 +292,8 @@ fn any_change() -> impl Strategy<Value = NodeChange> {
         2 => (id(), any_state()).prop_map(|(id, state)| NodeChange::SetState(id, state)),
         1 => id().prop_map(NodeChange::Remove),
         1 => (0u64..4).prop_map(|features| NodeChange::Enable(Features(features))),
+        2 => (id(), btree_set(-4i64..4, 0..5))
+            .prop_map(|(id, tokens)| NodeChange::SetTokens(id, tokens.into_iter().map(Token).collect())),
     ]
 }
 

@@ -20,12 +20,14 @@ pub enum OperationChange {
     Finish(OperationId, BTreeSet<HostId>),
     /// An operation is aborted. These nodes may have data of ranges that they do not gain, and are unclean.
     Abort(OperationId, BTreeSet<HostId>),
-    /// The node has no leftovers any more.
-    Cleaned(HostId),
+    /// The node has no leftovers of operations up to this one any more.
+    Cleaned(HostId, OperationId),
     /// An operation as it is: a part of a snapshot.
     Restore(Rc<Operation>),
     /// The number that the next operation has: a part of a snapshot.
     RestoreNext(OperationId),
-    /// The node has leftovers: a part of a snapshot.
-    Unclean(HostId),
+    /// The node has leftovers, this operation's the last: a part of a snapshot.
+    Unclean(HostId, OperationId),
+    /// A receiver has copied, durably, all that it is to copy for an operation in Copy.
+    Copied(OperationId, HostId),
 }

@@ -8,11 +8,12 @@
 //!   3 Advance      varint number · u8 phase
 //!   4 Finish       varint number · hosts unclean
 //!   5 Abort        varint number · hosts unclean
-//!   6 Cleaned      16 host id
+//!   6 Cleaned      16 host id · varint number
 //!   7 Restore      operation                                  (snapshots)
 //!   8 RestoreNext  varint number                              (snapshots)
-//!   9 Unclean      16 host id                                 (snapshots)
-//! operation   varint number · u8 kind · u8 phase · u8 flags (1 without a copy, 2 forced) · hosts lost · target
+//!   9 Unclean      16 host id · varint number                 (snapshots)
+//!   10 Copied      varint number · 16 host id
+//! operation   varint number · u8 kind · u8 phase · u8 flags (1 without a copy, 2 forced, 4 tokens given) · hosts lost · hosts copied · target
 //! target      u8 form
 //!   1 tokens        varint count · (16 host id · varint count · i64 token*)*        (hosts and tokens ascend)
 //!   2 replication   text keyspace · strategy before · strategy after
@@ -50,6 +51,7 @@ const CLEANED: u8 = 6;
 const RESTORE: u8 = 7;
 const RESTORE_NEXT: u8 = 8;
 const UNCLEAN: u8 = 9;
+const COPIED: u8 = 10;
 
 const TOKENS: u8 = 1;
 const REPLICATION: u8 = 2;
@@ -57,6 +59,7 @@ const COPY: u8 = 3;
 
 const WITHOUT_COPY: u8 = 1;
 const FORCED: u8 = 2;
+const GIVEN: u8 = 4;
 
 const HOST_BYTES: usize = 16;
 const TOKEN_BYTES: usize = 8;
@@ -119,18 +122,24 @@ fn encode_change(change: &OperationChange, out: &mut Vec<u8>) {
             encode_start(ABORT, *id, out);
             encode_hosts(unclean, out);
         }
-        OperationChange::Cleaned(node) => {
+        OperationChange::Cleaned(node, last) => {
             out.push(CLEANED);
             out.extend_from_slice(&node.0);
+            varint::encode(last.0, out);
         }
         OperationChange::Restore(operation) => {
             out.push(RESTORE);
             encode_operation(operation, out);
         }
         OperationChange::RestoreNext(next) => encode_start(RESTORE_NEXT, *next, out),
-        OperationChange::Unclean(node) => {
+        OperationChange::Unclean(node, last) => {
             out.push(UNCLEAN);
             out.extend_from_slice(&node.0);
+            varint::encode(last.0, out);
+        }
+        OperationChange::Copied(id, receiver) => {
+            encode_start(COPIED, *id, out);
+            out.extend_from_slice(&receiver.0);
         }
     }
 }
@@ -141,12 +150,14 @@ fn encode_start(kind: u8, id: OperationId, out: &mut Vec<u8>) {
 }
 
 fn encode_operation(operation: &Operation, out: &mut Vec<u8>) {
-    let Operation { id, kind, phase, target, lost, is_without_copy, is_forced } = operation;
+    let Operation { id, kind, phase, target, lost, copied, has_given_tokens, is_without_copy, is_forced } = operation;
     varint::encode(id.0, out);
     let without_copy = if *is_without_copy { WITHOUT_COPY } else { 0 };
     let forced = if *is_forced { FORCED } else { 0 };
-    out.extend_from_slice(&[kind.byte(), phase.byte(), without_copy | forced]);
+    let given = if *has_given_tokens { GIVEN } else { 0 };
+    out.extend_from_slice(&[kind.byte(), phase.byte(), without_copy | forced | given]);
     encode_hosts(lost, out);
+    encode_hosts(copied, out);
     encode_target(target, out);
 }
 
@@ -228,10 +239,11 @@ fn decode_change(reader: &mut Reader<'_>) -> Result<OperationChange, DecodeError
         ADVANCE => OperationChange::Advance(decode_id(reader)?, decode_phase(reader)?),
         FINISH => OperationChange::Finish(decode_id(reader)?, decode_hosts(reader)?),
         ABORT => OperationChange::Abort(decode_id(reader)?, decode_hosts(reader)?),
-        CLEANED => OperationChange::Cleaned(HostId(reader.array()?)),
+        CLEANED => OperationChange::Cleaned(HostId(reader.array()?), decode_id(reader)?),
         RESTORE => OperationChange::Restore(Rc::new(decode_operation(reader)?)),
         RESTORE_NEXT => OperationChange::RestoreNext(decode_id(reader)?),
-        UNCLEAN => OperationChange::Unclean(HostId(reader.array()?)),
+        UNCLEAN => OperationChange::Unclean(HostId(reader.array()?), decode_id(reader)?),
+        COPIED => OperationChange::Copied(decode_id(reader)?, HostId(reader.array()?)),
         kind => return Err(invalid(format!("changes of kind {kind} are unknown"))),
     })
 }
@@ -253,12 +265,13 @@ fn decode_operation(reader: &mut Reader<'_>) -> Result<Operation, DecodeError> {
     let (id, kind) = (decode_id(reader)?, reader.u8()?);
     let kind = Kind::of_byte(kind).ok_or_else(|| invalid(format!("operations of kind {kind} are unknown")))?;
     let (phase, flags) = (decode_phase(reader)?, reader.u8()?);
-    if flags & !(WITHOUT_COPY | FORCED) != 0 {
+    if flags & !(WITHOUT_COPY | FORCED | GIVEN) != 0 {
         return Err(invalid(format!("flags {flags} of an operation are unknown")));
     }
-    let (lost, target) = (decode_hosts(reader)?, decode_target(reader)?);
+    let (lost, copied, target) = (decode_hosts(reader)?, decode_hosts(reader)?, decode_target(reader)?);
     let (is_without_copy, is_forced) = (flags & WITHOUT_COPY != 0, flags & FORCED != 0);
-    Ok(Operation { id, kind, phase, target, lost, is_without_copy, is_forced })
+    let has_given_tokens = flags & GIVEN != 0;
+    Ok(Operation { id, kind, phase, target, lost, copied, has_given_tokens, is_without_copy, is_forced })
 }
 
 fn decode_target(reader: &mut Reader<'_>) -> Result<Target, DecodeError> {

@@ -7,15 +7,13 @@ use super::range_move::RangeMove;
 use crate::ring::{HostId, NodeIndex, Ring};
 use crate::token::TokenRange;
 
-/// The facts that the leader knows of an operation's nodes. A leader that has just been elected knows less, and asks again: no condition is met by what is
-/// not known.
+/// The facts that the leader knows of an operation's nodes, besides the copies that the operation has itself. A leader that has just been elected knows less,
+/// and asks again: no condition is met by what is not known.
 pub trait Confirmed {
     /// True if the node is up, as the leader judges.
     fn is_up(&self, node: NodeIndex) -> bool;
     /// True if all shards of the node have applied the operation's present phase.
     fn has_applied(&self, node: NodeIndex) -> bool;
-    /// The nodes from which the receiver has copied all units of the range, durably.
-    fn copied_from(&self, range: TokenRange, receiver: NodeIndex) -> &[NodeIndex];
 }
 
 /// The reason for which a phase does not pass, for operators.
@@ -66,7 +64,7 @@ pub fn waits_for(
     assert!(operation.phase.is_running(), "operation {} is {}", operation.id, operation.phase);
     let of_move = |range_move: &RangeMove| match operation.phase {
         Phase::Planned => waits_for_nodes(operation, range_move, ring, confirmed),
-        Phase::Copy => waits_for_copies(operation, range_move, ring, confirmed),
+        Phase::Copy => waits_for_copies(operation, range_move, ring),
         _ => {
             let has_passed = range_move.is_one_in_every_quorum(ring, |node| confirmed.has_applied(node));
             (!has_passed).then_some(Waiting::Applied { range: range_move.range })
@@ -94,18 +92,11 @@ fn waits_for_nodes(
     })
 }
 
-fn waits_for_copies(
-    operation: &Operation,
-    range_move: &RangeMove,
-    ring: &Ring,
-    confirmed: &impl Confirmed,
-) -> Option<Waiting> {
+fn waits_for_copies(operation: &Operation, range_move: &RangeMove, ring: &Ring) -> Option<Waiting> {
     if operation.is_without_copy {
         return None;
     }
-    let range = range_move.range;
-    let is_whole =
-        |receiver: &NodeIndex| range_move.is_copied(ring, *receiver, confirmed.copied_from(range, *receiver));
-    let receiver = range_move.receivers(ring).find(|receiver| !is_whole(receiver))?;
-    Some(Waiting::Copied { range, receiver: ring.node(receiver).host_id })
+    let mut receivers = range_move.receivers(ring).map(|receiver| ring.node(receiver).host_id);
+    let receiver = receivers.find(|receiver| !operation.copied.contains(receiver))?;
+    Some(Waiting::Copied { range: range_move.range, receiver })
 }

@@ -110,6 +110,10 @@ pub struct Operation {
     pub target: Target,
     /// Nodes whose data is given up: removed ones of which too few other replicas are left, by an operator's word.
     pub lost: BTreeSet<HostId>,
+    /// Receivers that have copied all that they are to copy, durably.
+    pub copied: BTreeSet<HostId>,
+    /// An operator has chosen the tokens: they are not chosen again when it is planned.
+    pub has_given_tokens: bool,
     /// Receivers confirm without copying: `auto_bootstrap: false`.
     pub is_without_copy: bool,
     /// An operator has asked for it whatever is lost.
@@ -138,6 +142,7 @@ impl Operation {
             Target::Replication { before, after, .. } => before != after,
             Target::Copy { .. } => true,
         };
-        is_target_whole && self.kind.is_of(&self.target) && (self.lost.is_empty() || self.is_forced)
+        let is_copy_whole = self.copied.is_empty() || self.phase >= Phase::Copy;
+        is_target_whole && is_copy_whole && self.kind.is_of(&self.target) && (self.lost.is_empty() || self.is_forced)
     }
 }

@@ -8,7 +8,7 @@ use crate::token::Token;
 /// The rings between which an operation of tokens moves ranges. An operation on the same ring has it on both sides.
 ///
 /// A shard plans by one ring that has all nodes, *present* here: joining ones without tokens, leaving ones with theirs. Strategies see the ring before,
-/// which has no joining node, and the ring after, which has no leaving one. Indices of nodes outside of this module mean the present ring.
+/// which has the nodes with tokens before, and the ring after, which has those with tokens after. So nodes that wait to join are in neither. Indices of nodes outside of this module mean the present ring.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RingChange<'a> {
     present: &'a Ring,
@@ -30,7 +30,8 @@ impl<'a> RingChange<'a> {
         RingChange::new(present, &BTreeMap::new())
     }
 
-    /// The nodes named have these tokens afterwards; without any, the node leaves. A node named that has none before joins.
+    /// The nodes named have these tokens afterwards; without any, the node leaves. A node named that has none before joins. Where no node has tokens at all,
+    /// all are on both sides.
     ///
     /// # Panics
     /// If a node is none of the ring's, no node remains on a side, or two nodes have a token: who plans operations decides all three before.
@@ -38,10 +39,10 @@ impl<'a> RingChange<'a> {
         let known = |host: &HostId| present.nodes().iter().any(|node| node.host_id == *host);
         assert!(tokens_after.keys().all(known), "an operation is of nodes of the ring");
         let after = |node: &Node| tokens_after.get(&node.host_id);
-        let is_before = |node: &Node| !(after(node).is_some() && node.tokens.is_empty());
-        let before = side(present, is_before, |node| node.tokens.clone());
-        let is_after = |node: &Node| after(node).is_none_or(|tokens| !tokens.is_empty());
-        let after = side(present, is_after, |node| after(node).unwrap_or(&node.tokens).clone());
+        let is_any = present.owners().is_empty() && tokens_after.is_empty();
+        let before = side(present, |node| is_any || !node.tokens.is_empty(), |node| node.tokens.clone());
+        let tokens = |node: &Node| after(node).unwrap_or(&node.tokens).clone();
+        let after = side(present, |node| is_any || !tokens(node).is_empty(), tokens);
         RingChange { present, before, after }
     }
 

@@ -17,12 +17,13 @@ use crate::ring::HostId;
 pub struct Operations {
     all: BTreeMap<OperationId, Rc<Operation>>,
     next: OperationId,
-    unclean: BTreeSet<HostId>,
+    /// With the last operation that left them something.
+    unclean: BTreeMap<HostId, OperationId>,
 }
 
 impl Default for Operations {
     fn default() -> Self {
-        Operations { all: BTreeMap::new(), next: OperationId(1), unclean: BTreeSet::new() }
+        Operations { all: BTreeMap::new(), next: OperationId(1), unclean: BTreeMap::new() }
     }
 }
 
@@ -37,6 +38,11 @@ impl Operations {
         self.all().filter(|operation| operation.phase.is_running())
     }
 
+    /// The operation that moves tokens, if one runs: one at most does.
+    pub fn moving_tokens(&self) -> Option<&Operation> {
+        self.running().find(|operation| matches!(operation.target, Target::Tokens(_)))
+    }
+
     /// An operation by its number, while it is neither done nor aborted.
     pub fn operation(&self, id: OperationId) -> Option<&Operation> {
         self.all.get(&id).map(Rc::as_ref)
@@ -49,12 +55,17 @@ impl Operations {
 
     /// The nodes that have leftovers, ascending: they gain no range.
     pub fn unclean(&self) -> impl ExactSizeIterator<Item = HostId> {
-        self.unclean.iter().copied()
+        self.unclean.keys().copied()
+    }
+
+    /// The last operation that left a node something; `None` if it has no leftovers.
+    pub fn unclean_since(&self, node: HostId) -> Option<OperationId> {
+        self.unclean.get(&node).copied()
     }
 
     /// True if the node has leftovers.
     pub fn is_unclean(&self, node: HostId) -> bool {
-        self.unclean.contains(&node)
+        self.unclean.contains_key(&node)
     }
 
     /// True if a queued operation may be planned: it touches none that runs, and none that was asked for before it and waits.
@@ -98,8 +109,15 @@ impl Operations {
             }
             OperationChange::Finish(id, unclean) => self.end(id, Phase::Done, unclean),
             OperationChange::Abort(id, unclean) => self.end(id, Phase::Aborted, unclean),
-            OperationChange::Cleaned(node) => {
-                self.unclean.remove(&node);
+            OperationChange::Cleaned(node, up_to) => {
+                if self.unclean.get(&node).is_some_and(|last| *last <= up_to) {
+                    self.unclean.remove(&node);
+                }
+            }
+            OperationChange::Copied(id, receiver) => {
+                if let Some(operation) = self.all.get_mut(&id).filter(|operation| operation.phase == Phase::Copy) {
+                    Rc::make_mut(operation).copied.insert(receiver);
+                }
             }
             OperationChange::Restore(operation) => {
                 let is_new = operation.id < self.next && !self.all.contains_key(&operation.id);
@@ -110,8 +128,10 @@ impl Operations {
                 }
             }
             OperationChange::RestoreNext(next) => self.next = self.next.max(next),
-            OperationChange::Unclean(node) => {
-                self.unclean.insert(node);
+            OperationChange::Unclean(node, last) => {
+                if last < self.next {
+                    self.unclean.insert(node, last);
+                }
             }
         }
     }
@@ -135,7 +155,7 @@ impl Operations {
     fn end(&mut self, id: OperationId, phase: Phase, unclean: BTreeSet<HostId>) {
         if self.operation(id).is_some_and(|operation| operation.phase.may_become(phase)) {
             self.all.remove(&id);
-            self.unclean.extend(unclean);
+            self.unclean.extend(unclean.into_iter().map(|node| (node, id)));
         }
     }
 
@@ -164,7 +184,7 @@ impl Operations {
     pub fn as_changes(&self) -> Vec<OperationChange> {
         let next = (self.next > OperationId(1)).then_some(OperationChange::RestoreNext(self.next));
         let operations = self.all.values().cloned().map(OperationChange::Restore);
-        let unclean = self.unclean.iter().copied().map(OperationChange::Unclean);
+        let unclean = self.unclean.iter().map(|(node, last)| OperationChange::Unclean(*node, *last));
         next.into_iter().chain(operations).chain(unclean).collect()
     }
 

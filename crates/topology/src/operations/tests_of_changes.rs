@@ -25,7 +25,8 @@ pub fn replication(number: u64, keyspace: &str) -> Operation {
 
 fn of(number: u64, kind: Kind, target: Target) -> Operation {
     let (id, phase, lost) = (OperationId(number), Phase::Queued, BTreeSet::new());
-    Operation { id, kind, phase, target, lost, is_without_copy: false, is_forced: false }
+    let (copied, has_given_tokens) = (BTreeSet::new(), false);
+    Operation { id, kind, phase, target, lost, copied, has_given_tokens, is_without_copy: false, is_forced: false }
 }
 
 fn any_id() -> impl Strategy<Value = OperationId> {
@@ -67,6 +68,7 @@ prop_compose! {
     pub fn any_operation()(
         id in any_id(), kind in 1u8..=9, fits in 0u8..8, phase in any_phase(), target in any_target(),
         lost in btree_set(any_host(), 0..2), is_without_copy in any::<bool>(), is_forced in any::<bool>(),
+        copied in btree_set(any_host(), 0..2), has_given_tokens in any::<bool>(),
     ) -> Operation {
         let fitting = match target {
             Target::Tokens(_) => Kind::Bootstrap,
@@ -74,12 +76,13 @@ prop_compose! {
             Target::Copy { .. } => Kind::Rebuild,
         };
         let kind = if fits > 0 { fitting } else { Kind::of_byte(kind).expect("a kind") };
-        Operation { id, kind, phase, target, lost, is_without_copy, is_forced }
+        Operation { id, kind, phase, target, lost, copied, has_given_tokens, is_without_copy, is_forced }
     }
 }
 
 pub fn any_change() -> impl Strategy<Value = OperationChange> {
-    let queued = any_operation().prop_map(|operation| Operation { phase: Phase::Queued, ..operation });
+    let queued =
+        any_operation().prop_map(|operation| Operation { phase: Phase::Queued, copied: BTreeSet::new(), ..operation });
     let hosts = || btree_set(any_host(), 0..3);
     prop_oneof![
         6 => queued.prop_map(|operation| OperationChange::Queue(Rc::new(operation))),
@@ -87,9 +90,10 @@ pub fn any_change() -> impl Strategy<Value = OperationChange> {
         9 => (any_id(), any_phase()).prop_map(|(id, phase)| OperationChange::Advance(id, phase)),
         1 => (any_id(), hosts()).prop_map(|(id, unclean)| OperationChange::Finish(id, unclean)),
         1 => (any_id(), hosts()).prop_map(|(id, unclean)| OperationChange::Abort(id, unclean)),
-        1 => any_host().prop_map(OperationChange::Cleaned),
+        1 => (any_host(), any_id()).prop_map(|(node, last)| OperationChange::Cleaned(node, last)),
+        3 => (any_id(), any_host()).prop_map(|(id, receiver)| OperationChange::Copied(id, receiver)),
         2 => any_operation().prop_map(|operation| OperationChange::Restore(Rc::new(operation))),
         1 => any_id().prop_map(OperationChange::RestoreNext),
-        1 => any_host().prop_map(OperationChange::Unclean),
+        1 => (any_host(), any_id()).prop_map(|(node, last)| OperationChange::Unclean(node, last)),
     ]
 }

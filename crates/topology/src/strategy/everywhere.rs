@@ -5,7 +5,7 @@ use crate::strategy::factor::Factor;
 use crate::strategy::rules::Strategy;
 use crate::token::TokenRange;
 
-/// All nodes, those without tokens too.
+/// All nodes that have tokens: one that joins has none yet, one that leaves none any more. Where no node has any, all nodes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EverywhereStrategy;
 
@@ -15,6 +15,6 @@ impl Strategy for EverywhereStrategy {
     }
 
     fn place(&self, _: TokenRange, ring: &Ring) -> Vec<NodeIndex> {
-        (0u16..).zip(ring.nodes()).map(|(index, _)| NodeIndex(index)).collect()
+        ring.owning_nodes().collect()
     }
 }

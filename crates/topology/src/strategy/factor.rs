@@ -12,7 +12,7 @@ pub enum Factor {
     Total(u32),
     /// So many in each datacenter; none in those that are not named.
     PerDatacenter(BTreeMap<String, u32>),
-    /// One on each node of the cluster.
+    /// One on each node of the cluster that has tokens.
     AllNodes,
     /// One, of this node's own: no data is shared.
     OwnNode,
@@ -24,7 +24,7 @@ impl Factor {
         match self {
             Factor::Total(count) => *count,
             Factor::PerDatacenter(counts) => counts.values().fold(0, |sum: u32, count| sum.saturating_add(*count)),
-            Factor::AllNodes => u32::try_from(ring.nodes().len()).unwrap_or(u32::MAX),
+            Factor::AllNodes => u32::try_from(ring.owning_nodes().count()).unwrap_or(u32::MAX),
             Factor::OwnNode => 1,
         }
     }

@@ -1,17 +1,15 @@
 //! Operations end: with one in every quorum of each set up, and all receivers.
 
-use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use topology::operations::{Confirmed, Kind, Operation, OperationId, Phase, RangeMove, Target, Waiting, waits_for};
-use topology::{NodeIndex, ReplicationStrategy, TokenRange};
+use topology::{NodeIndex, ReplicationStrategy};
 
 use crate::sets::{Mask, Sets, of_one_datacenter, of_two_datacenters};
 
 /// The nodes that are up, each of which has done all that it can do in the present phase.
 struct Alive {
     nodes: Mask,
-    copied: RefCell<BTreeMap<NodeIndex, &'static [NodeIndex]>>,
 }
 
 impl Confirmed for Alive {
@@ -22,10 +20,6 @@ impl Confirmed for Alive {
     fn has_applied(&self, node: NodeIndex) -> bool {
         self.is_up(node)
     }
-
-    fn copied_from(&self, _: TokenRange, receiver: NodeIndex) -> &[NodeIndex] {
-        self.copied.borrow().get(&receiver).copied().unwrap_or_default()
-    }
 }
 
 fn planned() -> Operation {
@@ -35,19 +29,21 @@ fn planned() -> Operation {
         after: ReplicationStrategy::Everywhere,
     };
     let (id, kind, phase) = (OperationId(1), Kind::Replication, Phase::Planned);
-    Operation { id, kind, phase, target, lost: BTreeSet::new(), is_without_copy: false, is_forced: false }
+    let (lost, copied, has_given_tokens) = (BTreeSet::new(), BTreeSet::new(), false);
+    Operation { id, kind, phase, target, lost, copied, has_given_tokens, is_without_copy: false, is_forced: false }
 }
 
 /// Goes on from phase to phase while only these nodes do anything. Returns the last phase, and what it waits for.
 fn run(sets: &Sets, range_move: &RangeMove, nodes: Mask) -> (Phase, Option<Waiting>) {
     let (ring, mut operation) = (sets.ring(0), planned());
-    let alive = Alive { nodes, copied: RefCell::default() };
+    let alive = Alive { nodes };
     let moves = [range_move.clone()];
     while operation.phase.is_running() {
         if operation.phase == Phase::Copy {
             for receiver in range_move.receivers(&ring).filter(|&node| alive.is_up(node)) {
                 if let Ok(from) = range_move.sources(&ring, receiver, |node| alive.is_up(node)) {
-                    alive.copied.borrow_mut().insert(receiver, from.leak());
+                    assert!(range_move.is_copied(&ring, receiver, &from), "what a receiver is told to copy is enough");
+                    operation.copied.insert(ring.node(receiver).host_id);
                 }
             }
         }

@@ -121,6 +121,7 @@ async fn open(runtime: &Runtime, node: u8, options: Options) -> Coordinator {
     let coordinator = Coordinator::new(CoordinatorParts {
         runtime: runtime.clone(),
         ring: first,
+        operations: Vec::new(),
         sharder,
         storage,
         seat: runtime::mesh(1, 8).remove(0),

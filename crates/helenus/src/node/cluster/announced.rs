@@ -48,10 +48,12 @@ struct Notified {
 impl Announced {
     /// Follows the registry of nodes.
     pub(super) fn follow(&mut self, own: HostId, registry: &Registry) {
-        let gone = self.nodes.keys().filter(|id| registry.node(**id).is_none());
+        // One that joins is no node of the ring for clients yet, one whose ranges have moved is none any more.
+        let is_there = |id: &HostId| registry.node(*id).is_some_and(|node| !node.tokens.is_empty());
+        let gone = self.nodes.keys().filter(|id| !is_there(id));
         self.changed.extend(gone);
-        self.nodes.retain(|id, _| registry.node(*id).is_some());
-        for (id, node) in registry.nodes().filter(|(id, _)| *id != own) {
+        self.nodes.retain(|id, _| is_there(id));
+        for (id, node) in registry.nodes().filter(|(id, _)| *id != own && is_there(id)) {
             let before = self.nodes.get(&id);
             let (ready, is_silent) = before.map_or((None, false), |before| (before.ready, before.is_silent));
             let present = Present { boot: node.start.boot.number, address: node.start.native.into(), ready, is_silent };

@@ -11,11 +11,12 @@ use metadata::group::{Answer, node_id};
 use query::LEAVE;
 use topology::HostId;
 use topology::nodes::{NodeState, Registry};
+use topology::operations::Target;
 
 use super::leaving::{LeavingError, Stage};
 use super::{Cluster, Inner};
 
-/// For the cluster to remove a node that is to leave, before its operator is answered all the same.
+/// For the cluster to remove a node whose ranges have moved, before its operator is answered all the same.
 const REMOVAL_TIME: Duration = Duration::from_secs(120);
 /// For this node, and then for all that are up, to apply what the cluster has decided.
 const APPLY_TIME: Duration = Duration::from_secs(10);
@@ -80,9 +81,9 @@ impl Departures {
         Ok(())
     }
 
-    /// True if the node is to leave.
-    pub(in crate::node) fn is_leaving(&self, host_id: HostId) -> bool {
-        state_of(&self.inner.registry.borrow(), host_id) == Some(NodeState::Leaving)
+    /// The state of a node of the cluster.
+    pub(in crate::node) fn state_of(&self, host_id: HostId) -> Option<NodeState> {
+        state_of(&self.inner.registry.borrow(), host_id)
     }
 
     /// Has the cluster remove a node, and waits until this node knows that it has.
@@ -111,7 +112,12 @@ impl Departures {
             return no_answer("this node lags; the node may be leaving");
         }
         let stays = |inner: &Inner| state_of(&inner.registry.borrow(), leave.host_id) != Some(NodeState::Leaving);
-        self.until(REMOVAL_TIME, |inner| has_left(inner, leave.host_id) || stays(inner)).await;
+        let is_over = |inner: &Inner| has_left(inner, leave.host_id) || stays(inner);
+        // An operation takes as long as it takes; an operator can abort it.
+        while !is_over(&self.inner) && self.inner.moves_tokens_of(leave.host_id) {
+            self.inner.has_news.notified().await;
+        }
+        self.until(REMOVAL_TIME, is_over).await;
         match (has_left(&self.inner, leave.host_id), stays(&self.inner)) {
             (true, _) => Ok(()),
             (false, true) => Err(LeavingError::CalledOff),
@@ -125,6 +131,14 @@ impl Departures {
         while !holds(&self.inner) && self.inner.runtime.now() < until {
             self.inner.runtime.sleep(LOOK).await;
         }
+    }
+}
+
+impl Inner {
+    /// True if an operation changes the tokens of a node.
+    fn moves_tokens_of(&self, host_id: HostId) -> bool {
+        let is_of = |target: &Target| matches!(target, Target::Tokens(nodes) if nodes.contains_key(&host_id));
+        self.operations.borrow().all().any(|operation| is_of(&operation.target))
     }
 }
 

@@ -3,7 +3,7 @@
 //! | this node is | event | then | effect |
 //! |---|---|---|---|
 //! | member | its operator asks for a decommission | asked | |
-//! | asked | the cluster refuses, or calls it off | member | the operator hears so |
+//! | asked | the cluster refuses, or the operation is aborted | member | the operator hears so |
 //! | asked | its log says that it has left, or a node refuses it as removed | left | the operator is answered when all that are up refuse it; then it ends |
 //! | member | the same | left | it ends with a sentence |
 
@@ -28,8 +28,8 @@ pub(in crate::node) enum LeavingError {
     /// The node that is asked is the one to be removed.
     #[error("Cannot remove self")]
     Own,
-    /// There is a table by now.
-    #[error("a table was created meanwhile, so the node stays in the cluster: drop it and repeat the command")]
+    /// The operation was aborted.
+    #[error("the operation was aborted, and the node stays in the cluster")]
     CalledOff,
     /// The group decides nothing now.
     #[error("the cluster's metadata group does not answer: {problem}")]

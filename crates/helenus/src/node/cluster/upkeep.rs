@@ -10,11 +10,11 @@ use query::Engine;
 use raft::RoleName;
 use runtime::Group;
 use topology::HostId;
-use topology::nodes::NodeState;
+use topology::nodes::{NodeState, RegisteredNode};
 use topology::voters::{candidates, choose};
 
 use super::low_bound::{Progress, View};
-use super::{AGAIN, Inner};
+use super::{AGAIN, Inner, operations};
 
 /// The unit of time of the group.
 const UNIT: Duration = Duration::from_millis(100);
@@ -26,6 +26,8 @@ const KEEP: Duration = Duration::from_secs(10);
 const LOAD: Duration = Duration::from_secs(10);
 /// Between two looks at the voters.
 const VOTERS: Duration = Duration::from_millis(500);
+/// Between two looks at the operations.
+const OPERATIONS: Duration = Duration::from_millis(100);
 /// A node that is down keeps its vote for so long.
 const VOTES_DOWN: Duration = Duration::from_secs(60);
 /// Entries that a node may lack and get a vote all the same.
@@ -40,7 +42,8 @@ pub(super) fn begin(inner: &Rc<Inner>, engine: &Engine) {
         }
     });
     measure_disk(inner, engine);
-    let (engine, measured, engine_of_bound) = (engine.clone(), engine.clone(), engine.clone());
+    let (engine_of_bound, engine_of_copies) = (engine.clone(), engine.clone());
+    let (engine, measured) = (engine.clone(), engine.clone());
     every(inner, LOAD, move |inner| measure_disk(inner, &measured));
     every(inner, HEARTBEAT, move |inner| {
         let (inner, engine) = (Rc::clone(inner), engine.clone());
@@ -56,6 +59,8 @@ pub(super) fn begin(inner: &Rc<Inner>, engine: &Engine) {
         remove_next(inner);
         inner.report_older_disk();
     });
+    every(inner, OPERATIONS, operations::drive);
+    every(inner, OPERATIONS, move |inner| operations::receive(inner, &engine_of_copies));
     keep_low_bound(inner, engine_of_bound);
     every(inner, KEEP, |inner| {
         let inner = Rc::clone(inner);
@@ -194,7 +199,8 @@ fn remove_next(inner: &Rc<Inner>) {
         if member.raft().role() != RoleName::Leader || configuration.is_joint() {
             return None;
         }
-        let mut leaving = state.of::<TopologyDomain>().nodes().filter(|(_, node)| node.state == NodeState::Leaving);
+        let has_moved = |node: &RegisteredNode| node.state == NodeState::Leaving && node.tokens.is_empty();
+        let mut leaving = state.of::<TopologyDomain>().nodes().filter(|(_, node)| has_moved(node));
         leaving.find(|(id, _)| !configuration.has(node_id(*id))).map(|(id, _)| id)
     });
     let Some(host) = next else { return };
@@ -205,10 +211,7 @@ fn remove_next(inner: &Rc<Inner>) {
     let runtime = inner.runtime.clone();
     drop(runtime.spawn(Group::Query, async move {
         match inner.propose(&Request::Remove(host)).await {
-            Answer::Applied { .. } if inner.registry.borrow().has_left(host) => {
-                tracing::info!(%host, "node was removed from the cluster")
-            }
-            Answer::Applied { .. } => tracing::warn!(%host, "node stays in the cluster: a table was created meanwhile"),
+            Answer::Applied { .. } => tracing::info!(%host, "node was removed from the cluster"),
             // Another leader has done it.
             Answer::Refused { reason, .. } if reason.is_empty() => {}
             answer => {

@@ -13,6 +13,7 @@ use query::{FAILED_KINDS, FailedCounts, FailedKind};
 use schema::Keyspace;
 use server::NotableRequest;
 use storage::TableFigures;
+use topology::nodes::NodeState;
 use topology::{HostId, NodeIndex, ReplicationStrategy};
 
 use super::{Cluster, Departures, Done, Operator};
@@ -85,8 +86,7 @@ impl Operator {
                     Some(life) => life.verdict == "up",
                     None => coordinator.is_up(node.host_id),
                 };
-                let is_leaving =
-                    self.cluster.as_ref().is_some_and(|cluster| Departures::of(cluster).is_leaving(node.host_id));
+                let state = self.cluster.as_ref().and_then(|cluster| Departures::of(cluster).state_of(node.host_id));
                 RingNode {
                     endpoint: node.address.ip(),
                     host_id: node.host_id.to_string(),
@@ -95,7 +95,8 @@ impl Operator {
                     tokens: node.tokens.iter().map(|token| token.0).collect(),
                     is_local: index == ring.local(),
                     is_up,
-                    is_leaving,
+                    is_joining: state == Some(NodeState::Joining),
+                    is_leaving: state == Some(NodeState::Leaving),
                     life,
                 }
             })

@@ -5,16 +5,17 @@ use std::collections::BTreeSet;
 use std::rc::{Rc, Weak};
 
 use cluster::paxos::LowBound;
-use membership::TopologyDomain;
+use membership::{OperationsDomain, TopologyDomain};
 use metadata::group::{Applier, Applying, Configuration, GroupMessage, Index, NodeId, Plan, Planner, ProposalId};
 use metadata::{ClusterState, Domain, Entry, Part};
 use schema::{Schema, SchemaChange, SchemaEvent, TableId};
 use topology::Epoch;
 use topology::nodes::Registry;
+use topology::operations::{Operation, Operations};
 
 use super::intention::{self, Intention, TruncateIntention, truncations_beside};
 use super::low_bound::{LOW_BOUND, plan_low_bound};
-use super::nodes::{plan_leaving, plan_membership};
+use super::nodes::{NodesPlanner, tables_may_move};
 use super::rows::NodeTruncations;
 use crate::control::ControlRequest;
 use crate::discarded::snapshot_time;
@@ -22,28 +23,42 @@ use crate::domain::{LowBoundDomain, SchemaDomain, TruncationsDomain};
 use crate::engine::{Engine, Inner};
 use crate::error::QueryError;
 use crate::event::Event;
-use crate::nodes::{LEAVE, MEMBERSHIP, nodes_of_ring};
+use crate::nodes::{LEAVE, MEMBERSHIP, OPERATION};
 use crate::parts::GroupLinks;
 
 /// Shard 0's engine, as long as it is there, and the way to other nodes.
 pub(crate) struct EngineApplier {
     engine: Weak<Inner>,
     links: Option<Rc<dyn GroupLinks>>,
-    /// The nodes of the cluster, as all shards know them.
-    registry: RefCell<Registry>,
+    /// The nodes of the cluster and its operations, as all shards know them.
+    nodes: RefCell<Nodes>,
     low_bound: RefCell<LowBound>,
     truncations: NodeTruncations,
+}
+
+/// The nodes of the cluster and its operations.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Nodes {
+    pub(super) registry: Registry,
+    pub(super) operations: Operations,
+}
+
+impl Nodes {
+    pub(super) fn of(state: &ClusterState) -> Nodes {
+        let (registry, operations) = (state.of::<TopologyDomain>().clone(), state.of::<OperationsDomain>().clone());
+        Nodes { registry, operations }
+    }
 }
 
 impl EngineApplier {
     pub(super) fn new(
         engine: &Engine,
         links: Option<Rc<dyn GroupLinks>>,
-        (registry, low_bound): (Registry, LowBound),
+        (nodes, low_bound): (Nodes, LowBound),
         truncations: NodeTruncations,
     ) -> EngineApplier {
-        let (registry, low_bound) = (RefCell::new(registry), RefCell::new(low_bound));
-        EngineApplier { engine: Rc::downgrade(&engine.inner), links, registry, low_bound, truncations }
+        let (nodes, low_bound) = (RefCell::new(nodes), RefCell::new(low_bound));
+        EngineApplier { engine: Rc::downgrade(&engine.inner), links, nodes, low_bound, truncations }
     }
 
     fn engine(&self) -> Option<Engine> {
@@ -58,11 +73,6 @@ impl EngineApplier {
     ) -> Result<(), QueryError> {
         const APPLIED: &str = "the group's state has applied it";
         match part.domain {
-            TopologyDomain::ID => {
-                let changes = TopologyDomain::decode(part.version, &part.bytes).expect(APPLIED);
-                let registry = self.registry.borrow().apply(changes);
-                self.follow(engine, epoch, registry).await
-            }
             SchemaDomain::ID => {
                 let changes = SchemaDomain::decode(part.version, &part.bytes).expect(APPLIED);
                 apply_to_shards(engine, (epoch, id), &changes).await
@@ -83,15 +93,43 @@ impl EngineApplier {
         engine.on_all_shards(bounded).await.map(drop)
     }
 
-    /// Has all shards plan by the nodes as they are now. A node that is not among them yet goes on alone.
-    async fn follow(&self, engine: &Engine, epoch: Index, registry: Registry) -> Result<(), QueryError> {
-        self.registry.replace(registry.clone());
-        if let Some((nodes, local)) = nodes_of_ring(&registry, engine.inner.node.host_id) {
-            let install = || ControlRequest::InstallRing { epoch: Epoch(epoch.0), nodes: nodes.clone(), local };
+    /// Applies an entry's changes of nodes and operations: both at once, since the end of an operation is the change of tokens.
+    async fn apply_nodes(&self, engine: &Engine, epoch: Index, entry: &Entry) -> Result<(), QueryError> {
+        const APPLIED: &str = "the group's state has applied it";
+        let mut next = self.nodes.borrow().clone();
+        for part in entry.parts() {
+            match part.domain {
+                TopologyDomain::ID => {
+                    let changes = TopologyDomain::decode(part.version, &part.bytes).expect(APPLIED);
+                    next.registry = next.registry.apply(changes);
+                }
+                OperationsDomain::ID => {
+                    let changes = OperationsDomain::decode(part.version, &part.bytes).expect(APPLIED);
+                    next.operations = next.operations.apply(changes);
+                }
+                _ => {}
+            }
+        }
+        let is_other = next != *self.nodes.borrow();
+        if is_other { self.follow(engine, epoch, next).await } else { Ok(()) }
+    }
+
+    /// Has all shards plan by the nodes and the operation as they are now. A node that is not among them yet goes on alone.
+    async fn follow(&self, engine: &Engine, epoch: Index, next: Nodes) -> Result<(), QueryError> {
+        let before = self.nodes.replace(next.clone());
+        let operations: Vec<Operation> = next.operations.all().cloned().collect();
+        // Confirmations and the like move nothing.
+        let phases = |nodes: &Nodes| nodes.operations.all().map(|of| (of.id, of.phase)).collect::<Vec<_>>();
+        let is_installed = next.registry == before.registry && phases(&next) == phases(&before);
+        let of_ring = next.registry.nodes_of_ring(engine.inner.node.host_id).filter(|_| !is_installed);
+        if let Some((nodes, local)) = of_ring {
+            let epoch = Epoch(epoch.0);
+            let install =
+                || ControlRequest::InstallRing { epoch, nodes: nodes.clone(), local, operations: operations.clone() };
             engine.on_all_shards(install).await?;
         }
         if let Some(links) = &self.links {
-            links.follow(epoch, &registry);
+            links.follow(epoch, &next.registry, &next.operations);
         }
         Ok(())
     }
@@ -100,14 +138,21 @@ impl EngineApplier {
 impl Planner for EngineApplier {
     fn plan(&self, state: &ClusterState, voters: &Configuration, intention: &[u8]) -> Plan {
         let Some(engine) = self.engine() else { return Plan::Refused(Vec::new()) };
-        let nodes_and_schema = (state.of::<TopologyDomain>(), state.of::<SchemaDomain>());
-        if let Some((&MEMBERSHIP, request)) = intention.split_first() {
-            return plan_membership(nodes_and_schema, voters, request);
-        }
-        if let Some((&LEAVE, request)) = intention.split_first() {
-            let own = engine.inner.node.host_id;
-            let is_up = |id| id == own || self.links.as_ref().is_some_and(|links| links.is_up(id));
-            return plan_leaving(nodes_and_schema, request, (&is_up, &engine.inner.strategies));
+        let planner = NodesPlanner {
+            registry: state.of::<TopologyDomain>(),
+            operations: state.of::<OperationsDomain>(),
+            schema: state.of::<SchemaDomain>(),
+            strategies: &engine.inner.strategies,
+        };
+        match intention.split_first() {
+            Some((&MEMBERSHIP, request)) => return planner.membership(voters, request),
+            Some((&OPERATION, request)) => return planner.operation(request),
+            Some((&LEAVE, request)) => {
+                let own = engine.inner.node.host_id;
+                let is_up = |id| id == own || self.links.as_ref().is_some_and(|links| links.is_up(id));
+                return planner.leaving(request, &is_up);
+            }
+            _ => {}
         }
         let planned = match intention.first() {
             Some(&intention::TRUNCATE) => plan_truncate(state, intention),
@@ -131,6 +176,7 @@ fn plan_statement(state: &ClusterState, intention: &[u8], inner: &Inner) -> Opti
     let (schema, truncations) = (state.of::<SchemaDomain>(), state.of::<TruncationsDomain>());
     let intention = Intention::decode(intention).ok()?;
     let changes = intention.plan(schema, &inner.coordinator.ring(), &inner.strategies).ok()?.changes;
+    tables_may_move(schema, &changes, state.of::<OperationsDomain>()).ok()?;
     let dropped = dropped_by(schema, &changes);
     let beside = truncations_beside((schema, truncations), &changes, &dropped, intention.new_id);
     let parts = [
@@ -150,6 +196,9 @@ impl Applier for EngineApplier {
             if let Err(reason) = self.truncations.apply(&engine, (epoch, &entry), is_own).await {
                 return engine.group().end(reason);
             }
+            if let Err(error) = self.apply_nodes(&engine, epoch, &entry).await {
+                tracing::error!(%error, "change of the cluster's nodes not applied by all shards");
+            }
             for part in entry.parts() {
                 if let Err(error) = self.apply_part(&engine, (epoch, id), part).await {
                     tracing::error!(%error, "change of the cluster's state not applied by all shards");
@@ -167,7 +216,7 @@ impl Applier for EngineApplier {
                 return engine.group().end(reason);
             }
             let changes = replacing(&engine.schema(), state.of::<SchemaDomain>());
-            let followed = self.follow(&engine, epoch, state.of::<TopologyDomain>().clone()).await;
+            let followed = self.follow(&engine, epoch, Nodes::of(&state)).await;
             let bounded = self.bound(&engine, epoch, state.of::<LowBoundDomain>().clone()).await;
             if let Err(error) =
                 followed.and(bounded).and(apply_to_shards(&engine, (epoch, ProposalId(0)), &changes).await)

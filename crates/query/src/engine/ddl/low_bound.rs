@@ -19,7 +19,6 @@ use topology::operations::Operation;
 use topology::{Epoch, HostId, Ring, Strategies, murmur3};
 
 use crate::domain::{LowBoundDomain, SchemaDomain};
-use crate::nodes::nodes_of_ring;
 
 /// The first byte.
 pub(super) const LOW_BOUND: u8 = 3;
@@ -126,7 +125,7 @@ fn are_majorities(
 ) -> bool {
     let is_whole = |node: &HostId| registry.node(*node).is_some_and(|node| node.state != NodeState::Regressed);
     let finished: BTreeSet<HostId> = finished.iter().copied().filter(is_whole).collect();
-    let Some((nodes, local)) = finished.first().and_then(|node| nodes_of_ring(registry, *node)) else { return false };
+    let Some((nodes, local)) = finished.first().and_then(|node| registry.nodes_of_ring(*node)) else { return false };
     let ring = Rc::new(Ring::new(Epoch(1), nodes, local));
     with_tables(schema).all(|keyspace| {
         let of = (keyspace.name(), keyspace.strategy());

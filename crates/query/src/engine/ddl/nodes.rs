@@ -1,90 +1,143 @@
-//! Requests of nodes and operators for the registry of nodes, as the leader plans them: with the schema, which decides if a node may join or leave.
+//! Requests of nodes and operators for the registry of nodes and for operations, as the leader plans them: with the schema, which says what moves.
 //!
-//! A node joins and leaves while there is no table only: no data is moved yet. All of it is planned on one state, so a table that is created in the same
-//! log is before a removal or after it.
+//! All of it is planned on one state, so a table that is created in the same log is before an operation's step or after it.
 
-use membership::{Conditions, Leave, Request, TopologyDomain, plan_leave};
-use metadata::Entry;
+use std::collections::BTreeSet;
+
+use membership::{
+    Conditions, Leave, OperationRequest, OperationsDomain, PlannedChanges, Planning, Request, TopologyDomain,
+    plan_leave,
+};
 use metadata::group::{Configuration, Plan, node_id};
-use schema::Schema;
-use topology::nodes::{NodeChange, NodeState, Registry};
-use topology::{HostId, Strategies};
+use metadata::{Entry, Part};
+use schema::{Schema, SchemaChange};
+use topology::nodes::Registry;
+use topology::operations::Operations;
+use topology::{HostId, ReplicationStrategy, Strategies};
 
-const JOINS_TOO_LATE: &str =
-    "a node can join only while the cluster has no table: copying data to new nodes is not supported yet";
+use crate::error::{QueryError, invalid};
 
 const VOTES_STILL: &str = "the node to be removed votes still in the metadata group";
 
-/// Plans a request of a node. A refusal has its sentence; none if all is so already.
-pub(super) fn plan_membership(
-    (registry, schema): (&Registry, &Schema),
-    voters: &Configuration,
-    request: &[u8],
-) -> Plan {
-    let request = match Request::decode(request) {
-        Ok(request) => request,
-        Err(error) => return refused(&error),
-    };
-    // The leader that asked for it may have been followed by one whose log has the node as a voter still.
-    if let Request::Remove(id) = request
-        && voters.has(node_id(id))
-    {
-        return refused(&VOTES_STILL);
+/// The state that requests about nodes are planned on.
+pub(super) struct NodesPlanner<'a> {
+    pub(super) registry: &'a Registry,
+    pub(super) operations: &'a Operations,
+    pub(super) schema: &'a Schema,
+    pub(super) strategies: &'a Strategies,
+}
+
+impl NodesPlanner<'_> {
+    /// Plans a request of a node. A refusal has its sentence; none if all is so already.
+    pub(super) fn membership(&self, voters: &Configuration, request: &[u8]) -> Plan {
+        let request = match Request::decode(request) {
+            Ok(request) => request,
+            Err(error) => return refused(&error),
+        };
+        // The leader that asked for it may have been followed by one whose log has the node as a voter still.
+        if let Request::Remove(id) = request
+            && voters.has(node_id(id))
+        {
+            return refused(&VOTES_STILL);
+        }
+        let nodes = match membership::plan(self.registry, &request) {
+            Ok(nodes) => nodes,
+            Err(error) => return refused(&error),
+        };
+        match &request {
+            // After the fences: a wiped member needs the sentence that names `--replace`.
+            Request::Register(registration) if !nodes.is_empty() && self.is_new(registration.host_id) => {
+                self.with_planning(|planning| planning.join(registration).map_or_else(|error| refused(&error), change))
+            }
+            _ => change(PlannedChanges { nodes, operations: Vec::new() }),
+        }
     }
-    let has_table = schema.tables().next().is_some();
-    match membership::plan(registry, &request) {
-        // After the fences: a wiped member needs the sentence that names `--replace`.
-        Ok(changes) if has_table && !changes.is_empty() && joins(registry, &request) => refused(&JOINS_TOO_LATE),
-        Ok(changes) => change(with_table(changes, has_table)),
-        Err(error) => refused(&error),
+
+    /// True if the host id is no node's, and others are there.
+    fn is_new(&self, id: HostId) -> bool {
+        self.registry.nodes().len() > 0 && self.registry.node(id).is_none() && !self.registry.has_left(id)
+    }
+
+    /// Plans a request that a node leaves.
+    pub(super) fn leaving(&self, request: &[u8], is_up: &dyn Fn(HostId) -> bool) -> Plan {
+        let leave = match Leave::decode(request) {
+            Ok(leave) => leave,
+            Err(error) => return refused(&error),
+        };
+        // Where a strategy is unknown here, so is the number of replicas; its ranges do not move either.
+        let keyspaces = self.schema.keyspaces().values().filter_map(|keyspace| {
+            let rules = self.strategies.rules(keyspace.strategy()).ok()?;
+            Some((keyspace.name(), rules.factor()))
+        });
+        let conditions = Conditions { is_up, keyspaces: keyspaces.collect() };
+        let nodes = match plan_leave(self.registry, &leave, &conditions) {
+            Ok(nodes) if nodes.is_empty() => return change(PlannedChanges::default()),
+            Ok(nodes) => nodes,
+            Err(error) => return refused(&error),
+        };
+        let down = self.registry.nodes().map(|(id, _)| id).filter(|id| !is_up(*id)).collect();
+        self.with_planning(|planning| change(PlannedChanges { nodes, operations: vec![planning.leave(&leave, down)] }))
+    }
+
+    /// Plans a request about an operation.
+    pub(super) fn operation(&self, request: &[u8]) -> Plan {
+        let request = match OperationRequest::decode(request) {
+            Ok(request) => request,
+            Err(error) => return refused(&error),
+        };
+        self.with_planning(|planning| planning.plan(&request).map_or_else(|error| refused(&error), change))
+    }
+
+    fn with_planning(&self, plan: impl FnOnce(&Planning<'_>) -> Plan) -> Plan {
+        let settings = settings(self.schema);
+        plan(&Planning {
+            registry: self.registry,
+            operations: self.operations,
+            settings: &settings,
+            strategies: self.strategies,
+        })
     }
 }
 
-/// True if the request is of a node that is to be one.
-fn joins(registry: &Registry, request: &Request) -> bool {
-    let is_new = |id: HostId| registry.nodes().len() > 0 && registry.node(id).is_none() && !registry.has_left(id);
-    matches!(request, Request::Register(of) if is_new(of.host_id))
+/// The replication of the keyspaces that have a table, each once, of those whose data is shared.
+pub fn settings(schema: &Schema) -> BTreeSet<ReplicationStrategy> {
+    let with_tables = schema.keyspaces().values().filter(|keyspace| !keyspace.tables.is_empty());
+    let strategies = with_tables.map(|keyspace| keyspace.strategy().clone());
+    strategies.filter(|strategy| *strategy != ReplicationStrategy::Local).collect()
 }
 
-/// Removals are called off where there is a table by now.
-fn with_table(changes: Vec<NodeChange>, has_table: bool) -> Vec<NodeChange> {
-    let called_off = |change| match change {
-        NodeChange::Remove(id) if has_table => NodeChange::SetState(id, NodeState::Normal),
-        change => change,
+/// Fails if a change would give a keyspace's tables other replicas while an operation moves ranges: the copies that are made would be of other ranges.
+pub(super) fn tables_may_move(
+    before: &Schema,
+    changes: &[SchemaChange],
+    operations: &Operations,
+) -> Result<(), QueryError> {
+    let Some(operation) = operations.all().next() else { return Ok(()) };
+    let is_moved = |change: &SchemaChange| match change {
+        SchemaChange::PutKeyspace(def) => before
+            .keyspace(&def.name)
+            .is_some_and(|keyspace| !keyspace.tables.is_empty() && *keyspace.strategy() != def.strategy),
+        _ => false,
     };
-    changes.into_iter().map(called_off).collect()
-}
-
-/// Plans a request that a node leaves.
-pub(super) fn plan_leaving(
-    (registry, schema): (&Registry, &Schema),
-    request: &[u8],
-    (is_up, strategies): (&dyn Fn(HostId) -> bool, &Strategies),
-) -> Plan {
-    let leave = match Leave::decode(request) {
-        Ok(leave) => leave,
-        Err(error) => return refused(&error),
-    };
-    match plan_leave(registry, &leave, &conditions(schema, is_up, strategies)) {
-        Ok(changes) => change(changes),
-        Err(error) => refused(&error),
+    match changes.iter().any(is_moved) {
+        true => Err(invalid(format!(
+            "the replication of a keyspace cannot change while nodes join or leave (operation {})",
+            operation.id
+        ))),
+        false => Ok(()),
     }
 }
 
-fn conditions<'a>(schema: &'a Schema, is_up: &'a dyn Fn(HostId) -> bool, strategies: &Strategies) -> Conditions<'a> {
-    let table = schema.tables().next().map(|table| format!("{}.{}", table.keyspace, table.name));
-    // Where a strategy is unknown here, so is the number of replicas; there is no table for them.
-    let keyspaces = schema.keyspaces().values().filter_map(|keyspace| {
-        let rules = strategies.rules(keyspace.strategy()).ok()?;
-        Some((keyspace.name(), rules.factor()))
-    });
-    Conditions { is_up, table, keyspaces: keyspaces.collect() }
-}
-
-fn change(changes: Vec<NodeChange>) -> Plan {
-    match changes.is_empty() {
+fn change(changes: PlannedChanges) -> Plan {
+    let PlannedChanges { nodes, operations } = changes;
+    let parts = [
+        (!nodes.is_empty()).then(|| TopologyDomain::part(&nodes)),
+        (!operations.is_empty()).then(|| OperationsDomain::part(&operations)),
+    ];
+    let parts: Vec<Part> = parts.into_iter().flatten().collect();
+    match parts.is_empty() {
         true => Plan::Refused(Vec::new()),
-        false => Plan::Change(Entry::of(TopologyDomain::part(&changes))),
+        false => Plan::Change(Entry::new(parts)),
     }
 }
 
@@ -100,102 +153,166 @@ mod tests {
     use metadata::Domain;
     use schema::{DdlContext, TableId, plan_ddl};
     use topology::Token;
-    use topology::nodes::{Address, Boot, Features, RegisteredNode, Release, Start};
+    use topology::nodes::{Address, Boot, Features, NodeChange, NodeState, RegisteredNode, Release, Start};
+    use topology::operations::{OperationChange, Phase};
 
     use super::*;
 
     const LEAVES: HostId = HostId([2; 16]);
 
-    /// Nodes 1 and 2, of which the second one is to leave, and a schema that these statements make.
-    fn state(statements: &[&str]) -> (Registry, Schema) {
-        let put = |number: u8| {
-            let address = Address::new([10, 0, 0, number].into(), 7000);
-            let start = Start {
-                boot: Boot { number: 1, word: 1 },
-                internode: address,
-                native: address,
-                shard_count: 1,
-                release: Release { major: 0, minor: 1, patch: 0 },
-                features: Features(0),
+    struct Site {
+        registry: Registry,
+        operations: Operations,
+        schema: Schema,
+        strategies: Strategies,
+    }
+
+    impl Site {
+        /// Nodes 1 to 3, and a schema that these statements make.
+        fn new(statements: &[&str]) -> Site {
+            let put = |number: u8| {
+                let address = Address::new([10, 0, 0, number].into(), 7000);
+                let start = Start {
+                    boot: Boot { number: 1, word: 1 },
+                    internode: address,
+                    native: address,
+                    shard_count: 1,
+                    release: Release { major: 0, minor: 1, patch: 0 },
+                    features: Features(0),
+                };
+                let (datacenter, rack) = ("datacenter1".to_owned(), "rack1".to_owned());
+                let tokens = vec![Token(i64::from(number))];
+                let node = RegisteredNode { state: NodeState::Normal, datacenter, rack, tokens, start };
+                NodeChange::Put(HostId([number; 16]), Rc::new(node))
             };
-            let (datacenter, rack) = ("datacenter1".to_owned(), "rack1".to_owned());
-            let tokens = vec![Token(i64::from(number))];
-            let node = RegisteredNode { state: NodeState::Normal, datacenter, rack, tokens, start };
-            NodeChange::Put(HostId([number; 16]), Rc::new(node))
-        };
-        let nodes = [put(1), put(2), NodeChange::SetState(LEAVES, NodeState::Leaving)];
-        let mut schema = Schema::empty();
-        for text in statements {
+            let mut site = Site {
+                registry: Registry::default().apply([put(1), put(2), put(3)]),
+                operations: Operations::default(),
+                schema: Schema::empty(),
+                strategies: Strategies::default(),
+            };
+            for text in statements {
+                let changes = site.plan(text);
+                site.schema = site.schema.with_all(&changes);
+            }
+            site
+        }
+
+        fn plan(&self, text: &str) -> Vec<SchemaChange> {
             let context = DdlContext {
                 current_keyspace: None,
                 new_id: TableId([7; 16]),
                 datacenters: &[("datacenter1".to_owned(), 2)].into(),
-                strategies: &Strategies::default(),
+                strategies: &self.strategies,
                 now_micros: 1,
             };
-            let plan = plan_ddl(&schema, &parse(text).expect("a statement"), &context).expect("it can be done");
-            schema = schema.with_all(&plan.changes);
+            plan_ddl(&self.schema, &parse(text).expect("a statement"), &context).expect("it can be done").changes
         }
-        (Registry::default().apply(nodes), schema)
+
+        fn planner(&self) -> NodesPlanner<'_> {
+            let Site { registry, operations, schema, strategies } = self;
+            NodesPlanner { registry, operations, schema, strategies }
+        }
+
+        /// Applies a plan; the error is its refusal.
+        fn apply(&mut self, plan: Plan) -> Result<(), String> {
+            let entry = match plan {
+                Plan::Refused(reason) => return Err(String::from_utf8(reason).expect("a sentence")),
+                Plan::Change(entry) => entry,
+            };
+            for part in entry.parts() {
+                match part.domain {
+                    TopologyDomain::ID => {
+                        let changes = TopologyDomain::decode(part.version, &part.bytes).expect("its own part");
+                        self.registry = self.registry.apply(changes);
+                    }
+                    OperationsDomain::ID => {
+                        let changes = OperationsDomain::decode(part.version, &part.bytes).expect("its own part");
+                        self.operations = self.operations.apply(changes);
+                    }
+                    domain => panic!("domain {domain} changes"),
+                }
+            }
+            Ok(())
+        }
+
+        fn decommission(&mut self, number: u8) -> Result<(), String> {
+            let (host_id, departure) = (HostId([number; 16]), membership::Departure::Decommission);
+            let leave = Leave { host_id, departure, is_forced: false };
+            let plan = self.planner().leaving(&leave.to_bytes(), &|_| true);
+            self.apply(plan)
+        }
+
+        fn remove(&mut self, voters: &Configuration) -> Result<(), String> {
+            let plan = self.planner().membership(voters, &Request::Remove(LEAVES).to_bytes());
+            self.apply(plan)
+        }
+
+        fn step(&mut self) {
+            let operation = self.operations.all().next().expect("there is one");
+            let step = OperationRequest::Step(operation.id, operation.phase);
+            let plan = self.planner().operation(&step.to_bytes());
+            self.apply(plan).expect("it goes on");
+        }
     }
 
     fn voters(numbers: &[u8]) -> Configuration {
         Configuration::new(numbers.iter().map(|number| node_id(HostId([*number; 16])))).expect("there is a voter")
     }
 
-    fn changes(plan: Plan) -> Result<Vec<NodeChange>, String> {
-        match plan {
-            Plan::Refused(reason) => Err(String::from_utf8(reason).expect("a sentence")),
-            Plan::Change(entry) => {
-                let [part] = entry.parts() else { panic!("one domain changes") };
-                Ok(TopologyDomain::decode(part.version, &part.bytes).expect("its own part"))
-            }
-        }
-    }
-
     const KEYSPACE: &str = "CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}";
     const TABLE: &str = "CREATE TABLE ks.t (k int PRIMARY KEY)";
 
     #[test]
-    fn a_node_is_removed_when_it_votes_in_no_half() {
-        let remove = Request::Remove(LEAVES).to_bytes();
-        let (registry, schema) = state(&[KEYSPACE]);
-        let planned = |voters| changes(plan_membership((&registry, &schema), &voters, &remove));
-        assert_eq!(planned(voters(&[1])), Ok(vec![NodeChange::Remove(LEAVES)]));
-        assert_eq!(planned(voters(&[1, 2])), Err(VOTES_STILL.to_owned()));
+    fn a_node_is_removed_when_its_ranges_have_moved_and_it_votes_in_no_half() {
+        let mut site = Site::new(&[KEYSPACE, TABLE]);
+        site.decommission(2).expect("it may");
+        assert_eq!(site.registry.node(LEAVES).map(|node| node.state), Some(NodeState::Leaving));
+        let owns = site.remove(&voters(&[1])).expect_err("its ranges have not moved");
+        assert!(owns.contains("owns tokens"), "{owns}");
+        while site.operations.all().len() > 0 {
+            site.step();
+        }
+        assert_eq!(site.remove(&voters(&[1, 2])), Err(VOTES_STILL.to_owned()));
         let joint = voters(&[2]).towards([node_id(HostId([1; 16]))]).expect("they differ");
-        assert_eq!(planned(joint), Err(VOTES_STILL.to_owned()));
+        assert_eq!(site.remove(&joint), Err(VOTES_STILL.to_owned()));
+        site.remove(&voters(&[1])).expect("it may");
+        assert!(site.registry.has_left(LEAVES));
+        let malformed = site.planner().leaving(&[9], &|_| true);
+        assert!(matches!(malformed, Plan::Refused(words) if words.contains(&b'9')));
     }
 
     #[test]
-    fn a_removal_is_called_off_where_there_is_a_table_by_now() {
-        let (registry, schema) = state(&[KEYSPACE, TABLE]);
-        let remove = Request::Remove(LEAVES).to_bytes();
-        let planned = changes(plan_membership((&registry, &schema), &voters(&[1]), &remove));
-        assert_eq!(planned, Ok(vec![NodeChange::SetState(LEAVES, NodeState::Normal)]));
+    fn replication_does_not_change_while_ranges_move() {
+        let mut site = Site::new(&[KEYSPACE, TABLE, &KEYSPACE.replace("ks", "empty")]);
+        let alter = |keyspace: &str| {
+            format!(
+                "ALTER KEYSPACE {keyspace} WITH replication = {{'class': 'SimpleStrategy', 'replication_factor': 2}}"
+            )
+        };
+        let judged = |site: &Site, text: &str| tables_may_move(&site.schema, &site.plan(text), &site.operations);
+        assert!(judged(&site, &alter("ks")).is_ok());
+        site.decommission(2).expect("it may");
+        let refused = judged(&site, &alter("ks")).expect_err("an operation runs").to_string();
+        assert!(refused.contains("cannot change while nodes join or leave (operation 1)"), "{refused}");
+        assert!(judged(&site, &alter("empty")).is_ok() && judged(&site, "DROP KEYSPACE ks").is_ok());
+        assert!(judged(&site, "ALTER TABLE ks.t ADD v int").is_ok());
     }
 
     #[test]
-    fn a_request_to_leave_is_judged_by_tables_and_by_who_is_up() {
-        let leave = membership::Leave {
-            host_id: HostId([1; 16]),
-            departure: membership::Departure::Decommission,
-            is_forced: false,
-        };
-        let (registry, schema) = state(&[]);
-        let planned = |registry: &Registry| {
-            changes(plan_leaving((registry, &schema), &leave.to_bytes(), (&|_| true, &Strategies::default())))
-        };
-        let both = registry.apply([NodeChange::SetState(LEAVES, NodeState::Normal)]);
-        assert_eq!(planned(&both), Ok(vec![NodeChange::SetState(HostId([1; 16]), NodeState::Leaving)]));
-        let last = planned(&registry).expect_err("the other one leaves");
-        assert_eq!(last, "no other normal nodes in the ring; decommission would be pointless");
-        let with_table = state(&[KEYSPACE, TABLE]).1;
-        let refused =
-            changes(plan_leaving((&both, &with_table), &leave.to_bytes(), (&|_| true, &Strategies::default())));
-        assert!(refused.expect_err("there is a table").ends_with("(there is table ks.t)"));
-        let malformed = changes(plan_leaving((&both, &schema), &[9], (&|_| true, &Strategies::default())))
-            .expect_err("it is no request");
-        assert!(malformed.contains('9'), "{malformed}");
+    fn a_step_is_one_entry_of_both_domains_at_the_end() {
+        let mut site = Site::new(&[KEYSPACE, TABLE]);
+        site.decommission(2).expect("it may");
+        for phase in [Phase::Planned, Phase::WriteBoth, Phase::Copy, Phase::ReadNew] {
+            site.step();
+            assert_eq!(site.operations.all().next().map(|operation| operation.phase), Some(phase));
+        }
+        let id = site.operations.all().next().expect("it runs").id;
+        let step = OperationRequest::Step(id, Phase::ReadNew).to_bytes();
+        let Plan::Change(entry) = site.planner().operation(&step) else { panic!("it ends") };
+        let domains: Vec<_> = entry.parts().iter().map(|part| part.domain).collect();
+        assert_eq!(domains, [TopologyDomain::ID, OperationsDomain::ID]);
+        let finish = OperationsDomain::decode(1, &entry.parts()[1].bytes).expect("its own part");
+        assert_eq!(finish, [OperationChange::Finish(id, BTreeSet::new())], "who gains is clean");
     }
 }

@@ -10,12 +10,14 @@
 //! | proposed | it could not be made durable | answered: the error |
 
 use cluster::coordinator::TimeoutKind;
+use membership::OperationsDomain;
 use metadata::Turn;
 use schema::{SchemaEvent, TableId};
 
 use super::applier::dropped_by;
 use super::asked::{Answered, TRIES_MAX, ask};
 use super::intention::{Intention, property_names};
+use super::nodes::tables_may_move;
 use crate::control::DdlOutcome;
 use crate::engine::Engine;
 use crate::error::QueryError;
@@ -82,6 +84,10 @@ impl<'a> SchemaStatement<'a> {
                     // The state is as late as the refusal now. Where it can be carried out after all, others have changed the schema since.
                     let ring = engine.inner.coordinator.ring();
                     let plan = intention.plan(&engine.schema(), &ring, &engine.inner.strategies)?;
+                    let operations = engine
+                        .group()
+                        .with_member(|member, _| member.state().cluster().of::<OperationsDomain>().clone());
+                    tables_may_move(&engine.schema(), &plan.changes, &operations)?;
                     if plan.changes.is_empty() {
                         return Ok(DdlOutcome { event: None, warnings: plan.warnings });
                     }

@@ -8,30 +8,31 @@ use super::*;
 
 #[test]
 fn the_bytes_of_changes_are_as_documented() {
-    let join = Operation { is_without_copy: true, ..joining(1, &[(3, &[-1, 5])]) };
+    let join = Operation { is_without_copy: true, has_given_tokens: true, ..joining(1, &[(3, &[-1, 5])]) };
     let alter = Operation { lost: [HostId([7; 16])].into(), is_forced: true, ..replication(2, "ks") };
     let changes = [
         OperationChange::Queue(Rc::new(join)),
         OperationChange::Queue(Rc::new(alter)),
         OperationChange::Advance(OperationId(1), Phase::WriteBoth),
         OperationChange::Finish(OperationId(200), [HostId([1; 16]), HostId([2; 16])].into()),
-        OperationChange::Cleaned(HostId([1; 16])),
+        OperationChange::Cleaned(HostId([1; 16]), OperationId(5)),
         OperationChange::RestoreNext(OperationId(3)),
+        OperationChange::Copied(OperationId(2), HostId([9; 16])),
     ];
     let strategy = |factor: &[u8]| {
         let class = b"\x2borg.apache.cassandra.locator.SimpleStrategy";
         [class, &b"\x01\x12replication_factor\x01"[..], factor].concat()
     };
     let bytes = [
-        &[1, 6][..],
-        &[1, 1, 1, 1, 1, 0, 1, 1],
+        &[1, 7][..],
+        &[1, 1, 1, 1, 1 | 4, 0, 0, 1, 1],
         &[3; 16],
         &[2],
         &[0xff; 8],
         &[0, 0, 0, 0, 0, 0, 0, 5],
         &[1, 2, 8, 1, 2, 1],
         &[7; 16],
-        &[2],
+        &[0, 2],
         b"\x02ks",
         &strategy(b"1"),
         &strategy(b"3"),
@@ -41,7 +42,10 @@ fn the_bytes_of_changes_are_as_documented() {
         &[2; 16],
         &[6],
         &[1; 16],
+        &[5],
         &[8, 3],
+        &[10, 2],
+        &[9; 16],
     ]
     .concat();
     assert_eq!(encode(&changes), bytes);

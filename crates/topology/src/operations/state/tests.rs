@@ -47,8 +47,32 @@ fn an_operation_passes_all_phases_and_is_gone() {
         state = state.apply([change]);
     }
     assert_eq!((state.all().len(), state.next(), state.is_unclean(host(9))), (0, id(2), true));
-    assert!(!state.apply([OperationChange::Cleaned(host(9))]).is_unclean(host(9)));
+    assert_eq!(state.unclean_since(host(9)), Some(id(1)));
+    assert!(!state.apply([OperationChange::Cleaned(host(9), id(1))]).is_unclean(host(9)));
     assert_eq!(state.apply([queue(join)]), state, "its number is not given again");
+}
+
+#[test]
+fn a_receiver_confirms_its_copy_while_the_operation_is_in_copy() {
+    let join = joining(1, &[(1, &[5])]);
+    let confirm = || OperationChange::Copied(id(1), host(1));
+    let mut state = Operations::default().apply([queue(join.clone()), plan(&join)]);
+    for change in to_the_end(1).into_iter().take(3) {
+        let copied = state.apply([confirm()]).operation(id(1)).expect("it runs").copied.clone();
+        let is_in_copy = state.operation(id(1)).is_some_and(|operation| operation.phase == Phase::Copy);
+        assert_eq!(copied.contains(&host(1)), is_in_copy);
+        state = state.apply([change]);
+    }
+}
+
+/// What an operation leaves is not forgotten with what one before it has left.
+#[test]
+fn a_node_is_clean_of_what_it_has_cleaned_up() {
+    let (first, second) = (joining(1, &[(1, &[5])]), joining(2, &[(2, &[6])]));
+    let both = [queue(first.clone()), plan(&first)].into_iter().chain(to_the_end(1)).chain([queue(second.clone())]);
+    let state = Operations::default().apply(both.chain([plan(&second)]).chain(to_the_end(2)));
+    assert!(state.apply([OperationChange::Cleaned(host(9), id(1))]).is_unclean(host(9)));
+    assert!(!state.apply([OperationChange::Cleaned(host(9), id(2))]).is_unclean(host(9)));
 }
 
 #[test]

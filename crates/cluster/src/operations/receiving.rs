@@ -1,0 +1,293 @@
+//! The copies that this node makes for an operation in phase Copy: which tables and ranges, from whom, and that all of them are durable.
+//!
+//! A node finds out by itself what it is to copy, from the operation and the ring that all nodes have, and says in the cluster's log when it is done. So no leader has to
+//! order it, and a new one knows who has copied. All names of jobs follow from the operation: begun again after a failure they are the same.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::time::Duration;
+
+use runtime::Elapsed;
+use schema::TableId;
+use topology::operations::{Operation, OperationId, Phase, TooFewSources};
+use topology::{HostId, ReplicationStrategy, TokenRange, murmur3};
+
+use crate::paxos::STATE_TABLE;
+use crate::plan::Placement;
+use crate::repair::{Participant, unwrapped};
+use crate::replica::{ReplicaError, Shards};
+use crate::streaming::{CopyFigures, CopyJob, JobName, JobOrder, JobState, RANGES_MAX};
+
+/// The rests between two looks at a job.
+const REST_MIN: Duration = Duration::from_millis(20);
+const REST_MAX: Duration = Duration::from_secs(1);
+/// The longest that this node takes to apply what it plans by.
+const CATCH_UP_TIME: Duration = Duration::from_secs(2);
+
+/// A keyspace whose ranges may move.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyspaceToCopy {
+    /// Its replication.
+    pub strategy: ReplicationStrategy,
+    /// Its tables.
+    pub tables: Vec<TableId>,
+}
+
+/// Error of a node that has not copied all that it is to copy. What is whole is kept, and copied again where it must be.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ReceiveFailed {
+    /// The operation is in another phase by now, or has ended.
+    #[error("the operation is not in the phase of copying any more")]
+    Ended,
+    /// Too few sources are up.
+    #[error("of the tokens after {} up to {} there are {refused}", range.after, range.end)]
+    Sources {
+        /// The range.
+        range: TokenRange,
+        /// How many are missing.
+        refused: TooFewSources,
+    },
+    /// The rules of a keyspace's replication are unknown here.
+    #[error("the ranges that move are not known: {0}")]
+    Rules(String),
+    /// The table has changed, or this node does not keep up with changes.
+    #[error("table {table}: the ring or the table has changed meanwhile")]
+    Changed {
+        /// The table.
+        table: TableId,
+    },
+    /// A shard refuses the job.
+    #[error("table {table}: {error}")]
+    Refused {
+        /// The table.
+        table: TableId,
+        /// The refusal.
+        error: ReplicaError,
+    },
+    /// A job has failed.
+    #[error("table {table}: {words}")]
+    Failed {
+        /// The table.
+        table: TableId,
+        /// Its words, which name range and source.
+        words: String,
+    },
+}
+
+/// One table's ranges with the same sources.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Task {
+    table: TableId,
+    ranges: Vec<TokenRange>,
+    sources: Vec<HostId>,
+}
+
+/// Ranges by those that they are copied from.
+type BySources = BTreeMap<Vec<HostId>, Vec<TokenRange>>;
+
+/// What this node copies for operations. Used on shard 0.
+pub struct Receiving {
+    shards: Rc<Shards>,
+    placement: Rc<Placement>,
+    /// Of the operation that it copies for, and how far that is.
+    figures: RefCell<Option<(OperationId, CopyFigures)>>,
+}
+
+impl Receiving {
+    pub(crate) fn new(shards: &Rc<Shards>, placement: &Rc<Placement>) -> Rc<Receiving> {
+        let (shards, placement) = (Rc::clone(shards), Rc::clone(placement));
+        Rc::new(Receiving { shards, placement, figures: RefCell::default() })
+    }
+
+    /// How far the copies for an operation are; `None`: none are made now.
+    pub fn figures(&self) -> Option<(OperationId, CopyFigures)> {
+        *self.figures.borrow()
+    }
+
+    /// True if this node is to copy something for an operation.
+    pub fn is_receiver(&self, operation: &Operation, keyspaces: &[KeyspaceToCopy]) -> Result<bool, ReceiveFailed> {
+        for keyspace in keyspaces {
+            let moves = self.placement.moves(operation, &keyspace.strategy).map_err(ReceiveFailed::Rules)?;
+            let nodes = self.placement.nodes();
+            let ring = nodes.ring();
+            if moves.iter().any(|moved| moved.receivers(ring).any(|node| node == ring.local())) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Copies all that this node is to copy for an operation that is in Copy. Done when all of it is durable.
+    pub async fn receive(&self, operation: &Operation, keyspaces: &[KeyspaceToCopy]) -> Result<CopyFigures, ReceiveFailed> {
+        let tasks = self.tasks(operation, keyspaces)?;
+        let mut done = CopyFigures::default();
+        for task in tasks {
+            let note = |now| {
+                let mut all = done;
+                all.add(now);
+                self.figures.replace(Some((operation.id, all)));
+            };
+            let outcome = self.carry_out(operation, task, &note).await;
+            match outcome {
+                Ok(figures) => done.add(figures),
+                Err(error) => {
+                    self.figures.replace(None);
+                    return Err(error);
+                }
+            }
+        }
+        self.figures.replace(None);
+        Ok(done)
+    }
+
+    /// The tables that are copied, those of users first. The registers of conditional statements move with the rows: a proposal that was accepted and not committed is
+    /// nowhere else.
+    fn tasks(&self, operation: &Operation, keyspaces: &[KeyspaceToCopy]) -> Result<Vec<Task>, ReceiveFailed> {
+        let mut tasks = Vec::new();
+        let mut of_registers = BySources::new();
+        for keyspace in keyspaces {
+            let by_sources = self.by_sources(operation, keyspace)?;
+            for (sources, ranges) in &by_sources {
+                of_registers.entry(sources.clone()).or_default().extend(ranges);
+            }
+            tasks.extend(keyspace.tables.iter().flat_map(|table| tasks_of(*table, &by_sources)));
+        }
+        tasks.extend(tasks_of(STATE_TABLE, &of_registers));
+        Ok(tasks)
+    }
+
+    fn by_sources(&self, operation: &Operation, keyspace: &KeyspaceToCopy) -> Result<BySources, ReceiveFailed> {
+        let moves = self.placement.moves(operation, &keyspace.strategy).map_err(ReceiveFailed::Rules)?;
+        let nodes = self.placement.nodes();
+        let (ring, local) = (nodes.ring(), nodes.local());
+        let mut by_sources = BySources::new();
+        for moved in moves {
+            if !moved.receivers(ring).any(|node| node == local) {
+                continue;
+            }
+            let sources = moved.sources(ring, local, |node| nodes.is_alive(node));
+            let sources = sources.map_err(|refused| ReceiveFailed::Sources { range: moved.range, refused })?;
+            let mut hosts: Vec<HostId> = sources.into_iter().map(|node| ring.node(node).host_id).collect();
+            hosts.sort_unstable();
+            if !hosts.is_empty() {
+                by_sources.entry(hosts).or_default().extend(unwrapped(moved.range));
+            }
+        }
+        Ok(by_sources)
+    }
+
+    /// Copies one table's ranges, on all shards.
+    async fn carry_out(
+        &self,
+        operation: &Operation,
+        task: Task,
+        note: &dyn Fn(CopyFigures),
+    ) -> Result<CopyFigures, ReceiveFailed> {
+        let table = task.table;
+        let Some(planned) = self.plan(table).await? else { return Ok(CopyFigures::default()) };
+        let name = task.name(operation.id);
+        let participant = Participant { shards: Rc::clone(&self.shards) };
+        let job = CopyJob { table, ranges: task.ranges, sources: task.sources, planned };
+        let refused = |error| ReceiveFailed::Refused { table, error };
+        participant.obey(JobOrder::Begin(name, Box::new(job))).await.map_err(refused)?;
+        let mut rest = REST_MIN;
+        let outcome = loop {
+            self.shards.runtime.sleep(rest).await;
+            rest = (rest * 2).min(REST_MAX);
+            if !self.placement.is_in(operation.id, Phase::Copy) {
+                break Err(ReceiveFailed::Ended);
+            }
+            let report = participant.obey(JobOrder::Ask(name)).await.map_err(refused)?;
+            note(report.figures);
+            match report.state {
+                JobState::Done => break Ok(report.figures),
+                JobState::Waiting | JobState::Running => {}
+                JobState::Unknown => break Err(ReceiveFailed::Failed { table, words: "a shard has lost it".to_owned() }),
+                JobState::Failed(words) => break Err(ReceiveFailed::Failed { table, words }),
+            }
+        };
+        // Its shards forget it; one that failed is begun anew.
+        participant.obey(JobOrder::End(name)).await.map_err(refused)?;
+        outcome
+    }
+
+    /// The epoch that a table's copy rests on, once this node has applied it. `None`: the table is gone.
+    async fn plan(&self, table: TableId) -> Result<Option<topology::Epoch>, ReceiveFailed> {
+        let fence = &self.shards.fence;
+        let Some(planned) = fence.number_of(table) else { return Ok(None) };
+        match self.shards.runtime.timeout(CATCH_UP_TIME, fence.catch_up(None, planned)).await {
+            Ok(true) => Ok(Some(planned)),
+            Ok(false) | Err(Elapsed) => Err(ReceiveFailed::Changed { table }),
+        }
+    }
+}
+
+impl Task {
+    /// The same for the same copy, at each node and start.
+    fn name(&self, operation: OperationId) -> JobName {
+        let mut bytes = operation.0.to_be_bytes().to_vec();
+        bytes.extend_from_slice(&self.table.0);
+        self.sources.iter().for_each(|host| bytes.extend_from_slice(&host.0));
+        for range in &self.ranges {
+            bytes.extend_from_slice(&range.after.0.to_be_bytes());
+            bytes.extend_from_slice(&range.end.0.to_be_bytes());
+        }
+        let halves = [murmur3::hash(&bytes), murmur3::hash(&[&bytes[..], &[1]].concat())];
+        let mut name = [0; 16];
+        name[..8].copy_from_slice(&halves[0].to_be_bytes());
+        name[8..].copy_from_slice(&halves[1].to_be_bytes());
+        JobName(name)
+    }
+}
+
+fn tasks_of(table: TableId, by_sources: &BySources) -> Vec<Task> {
+    let of = |(sources, ranges): (&Vec<HostId>, &Vec<TokenRange>)| {
+        let ranges = union(ranges.clone());
+        let chunks: Vec<Vec<TokenRange>> = ranges.chunks(RANGES_MAX).map(<[TokenRange]>::to_vec).collect();
+        let sources = sources.clone();
+        chunks.into_iter().map(move |ranges| Task { table, ranges, sources: sources.clone() })
+    };
+    by_sources.iter().flat_map(of).collect()
+}
+
+/// Ranges that do not wrap, with those that touch or overlap made one, ascending.
+fn union(mut ranges: Vec<TokenRange>) -> Vec<TokenRange> {
+    ranges.sort_unstable_by_key(|range| range.after);
+    let mut all: Vec<TokenRange> = Vec::with_capacity(ranges.len());
+    for range in ranges {
+        match all.last_mut() {
+            Some(last) if range.after <= last.end => last.end = last.end.max(range.end),
+            _ => all.push(range),
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use topology::Token;
+
+    use super::*;
+
+    #[test]
+    fn ranges_that_touch_or_overlap_are_one() {
+        let range = |after, end| TokenRange { after: Token(after), end: Token(end) };
+        let all = union(vec![range(5, 9), range(0, 2), range(8, 12), range(2, 3), range(20, 30), range(21, 22)]);
+        assert_eq!(all, [range(0, 3), range(5, 12), range(20, 30)]);
+    }
+
+    #[test]
+    fn a_copy_has_one_name_and_another_has_another() {
+        let range = TokenRange { after: Token(1), end: Token(2) };
+        let task = Task { table: TableId([1; 16]), ranges: vec![range], sources: vec![HostId([2; 16])] };
+        assert_eq!(task.name(OperationId(7)), task.clone().name(OperationId(7)));
+        let others = [
+            task.name(OperationId(8)),
+            Task { table: TableId([2; 16]), ..task.clone() }.name(OperationId(7)),
+            Task { sources: vec![HostId([3; 16])], ..task.clone() }.name(OperationId(7)),
+            Task { ranges: vec![range, range], ..task.clone() }.name(OperationId(7)),
+        ];
+        assert!(others.iter().all(|other| *other != task.name(OperationId(7))));
+    }
+}

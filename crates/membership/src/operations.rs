@@ -1,0 +1,368 @@
+//! Requests that begin an operation, take it a step further, or end it, as changes of the registry and of the operations.
+//!
+//! Pure functions, as [`crate::plan()`] is: of the state that the changes will be applied to, of the replication settings in use, and of which nodes are up. When a
+//! phase may pass is its leader's to find out ([`topology::operations::waits_for`]); here a step is refused only if it is none.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+use metadata::DecodeError;
+use stdx::{Reader, varint};
+use topology::allocate::Allocator;
+use topology::nodes::{NodeChange, NodeState, RegisteredNode, Registry};
+use topology::operations::{Kind, Operation, OperationChange, OperationId, Operations, Phase, RangeMove, Target};
+use topology::{Epoch, Factor, HostId, ReplicationStrategy, Ring, Strategies, Token};
+
+use crate::leave::{Departure, Leave};
+use crate::request::Registration;
+
+const VERSION: u8 = 1;
+const STEP: u8 = 1;
+const COPIED: u8 = 2;
+const CLEANED: u8 = 3;
+const ABORT: u8 = 4;
+
+/// Tokens are chosen so that ownership is even at this replication factor, where no keyspace has another.
+const FACTOR: u32 = 3;
+
+/// A request about an operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OperationRequest {
+    /// The condition for what follows this phase is met. Asked for by the leader alone.
+    Step(OperationId, Phase),
+    /// A receiver has copied, durably, all that it is to copy.
+    Copied(OperationId, HostId),
+    /// A node has no leftovers of operations up to this one any more.
+    Cleaned(HostId, OperationId),
+    /// An operator has it aborted.
+    Abort(OperationId),
+}
+
+/// The state that an operation is planned on.
+#[derive(Clone, Copy)]
+pub struct Planning<'a> {
+    /// The nodes.
+    pub registry: &'a Registry,
+    /// The operations.
+    pub operations: &'a Operations,
+    /// The replication of keyspaces that have tables.
+    pub settings: &'a BTreeSet<ReplicationStrategy>,
+    /// The rules of the settings.
+    pub strategies: &'a Strategies,
+}
+
+/// The changes of one entry. Both may be empty: all is so already.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PlannedChanges {
+    /// Of the registry.
+    pub nodes: Vec<NodeChange>,
+    /// Of the operations.
+    pub operations: Vec<OperationChange>,
+}
+
+/// Error of a request that is refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum OperationError {
+    /// It runs so far that its new replicas may have been read.
+    #[error("operation {0} cannot be aborted any more: its new replicas are read")]
+    TooFar(OperationId),
+    /// There is none of the number.
+    #[error("there is no operation {0}: it has ended, or never was")]
+    Unknown(OperationId),
+    /// A node that would gain a range has data of ranges that it lost before.
+    #[error(
+        "node {0} has data of ranges that it does not own; it gains none before that data is removed (nodetool cleanup)"
+    )]
+    Unclean(HostId),
+    /// A joining node's tokens are taken.
+    #[error("Bootstrapping to existing token {token} is not allowed (decommission/removenode the old node first).")]
+    TokenTaken {
+        /// The token.
+        token: Token,
+    },
+    /// The leader does not know the rules of a keyspace's replication.
+    #[error("the ranges that move are not known: {0}")]
+    Rules(String),
+}
+
+impl Planning<'_> {
+    /// The ring of all nodes, joining ones without tokens. `None`: there is no node.
+    fn ring(&self) -> Option<Ring> {
+        let (first, _) = self.registry.nodes().next()?;
+        let (nodes, local) = self.registry.nodes_of_ring(first)?;
+        Some(Ring::new(Epoch::FIRST, nodes, local))
+    }
+
+    /// The ranges that an operation moves, of all settings.
+    pub fn moves(&self, operation: &Operation) -> Result<Vec<RangeMove>, OperationError> {
+        let Some(ring) = self.ring() else { return Ok(Vec::new()) };
+        let mut all = Vec::new();
+        for setting in self.settings {
+            let moves = operation.moves(&ring, setting, self.strategies);
+            all.extend(moves.map_err(|error| OperationError::Rules(error.to_string()))?);
+        }
+        Ok(all)
+    }
+
+    /// The changes that let a node join: at once where no table exists and nothing moves, else by an operation.
+    pub fn join(&self, registration: &Registration) -> Result<PlannedChanges, OperationError> {
+        let host = registration.host_id;
+        let tokens = self.tokens_for(registration)?;
+        let node = |state, tokens| {
+            let Registration { datacenter, rack, start, .. } = registration.clone();
+            Rc::new(RegisteredNode { state, datacenter, rack, tokens, start })
+        };
+        if self.settings.is_empty() && self.operations.all().len() == 0 {
+            let nodes = vec![NodeChange::Put(host, node(NodeState::Normal, tokens))];
+            return Ok(PlannedChanges { nodes, operations: Vec::new() });
+        }
+        let target = Target::Tokens([(host, tokens)].into());
+        let queued = Operation {
+            has_given_tokens: registration.has_given_tokens,
+            is_without_copy: registration.is_without_copy,
+            ..self.queued(Kind::Bootstrap, target)
+        };
+        let nodes = vec![NodeChange::Put(host, node(NodeState::Joining, Vec::new()))];
+        Ok(PlannedChanges { nodes, operations: vec![OperationChange::Queue(Rc::new(queued))] })
+    }
+
+    /// The operation that takes a node's ranges from it. `down`: the nodes that are given up as lost, by force.
+    pub fn leave(&self, leave: &Leave, down: BTreeSet<HostId>) -> OperationChange {
+        let kind = match leave.departure {
+            Departure::Decommission => Kind::Decommission,
+            Departure::Removal => Kind::Remove,
+        };
+        let target = Target::Tokens([(leave.host_id, Vec::new())].into());
+        let lost = if leave.is_forced { down } else { BTreeSet::new() };
+        let queued = Operation { lost, is_forced: leave.is_forced, ..self.queued(kind, target) };
+        OperationChange::Queue(Rc::new(queued))
+    }
+
+    fn queued(&self, kind: Kind, target: Target) -> Operation {
+        let (id, phase) = (self.operations.next(), Phase::Queued);
+        let (lost, copied) = (BTreeSet::new(), BTreeSet::new());
+        let (has_given_tokens, is_without_copy, is_forced) = (false, false, false);
+        Operation { id, kind, phase, target, lost, copied, has_given_tokens, is_without_copy, is_forced }
+    }
+
+    /// The tokens of a node that joins: those that its operator has given, else as many as it asks for, chosen here.
+    fn tokens_for(&self, registration: &Registration) -> Result<Vec<Token>, OperationError> {
+        let mut given = registration.tokens.clone();
+        given.sort_unstable();
+        if registration.has_given_tokens {
+            let of_others = self.operations.all().filter_map(|operation| match &operation.target {
+                Target::Tokens(nodes) => Some(nodes.values().flatten().copied()),
+                _ => None,
+            });
+            let planned: BTreeSet<Token> = of_others.flatten().collect();
+            let is_taken = |token: &Token| self.registry.owner(*token).is_some() || planned.contains(token);
+            return match given.iter().copied().find(is_taken) {
+                Some(token) => Err(OperationError::TokenTaken { token }),
+                None => Ok(given),
+            };
+        }
+        Ok(self.chosen(&registration.datacenter, &registration.rack, given.len()).unwrap_or(given))
+    }
+
+    /// So many tokens for a node that joins. `None`: there is no node yet.
+    fn chosen(&self, datacenter: &str, rack: &str, count: usize) -> Option<Vec<Token>> {
+        let ring = self.ring()?;
+        let factors = self.settings.iter().filter_map(|setting| self.strategies.rules(setting).ok());
+        let factor = factors.filter_map(|rules| match rules.factor() {
+            Factor::Total(factor) => Some(factor),
+            Factor::PerDatacenter(factors) => factors.get(datacenter).copied(),
+            Factor::AllNodes | Factor::OwnNode => None,
+        });
+        let mut allocator = Allocator::new(&ring, datacenter, factor.max().unwrap_or(FACTOR));
+        let mut tokens: Vec<Token> = allocator.join(rack, count).collect();
+        tokens.sort_unstable();
+        Some(tokens)
+    }
+
+    /// The changes of a request; none if all is so already, as when it is sent again.
+    pub fn plan(&self, request: &OperationRequest) -> Result<PlannedChanges, OperationError> {
+        let change = |change| PlannedChanges { operations: vec![change], ..PlannedChanges::default() };
+        match *request {
+            OperationRequest::Step(id, from) => {
+                let operation = self.operations.operation(id).filter(|operation| operation.phase == from);
+                operation.map_or_else(|| Ok(PlannedChanges::default()), |operation| self.step(operation))
+            }
+            OperationRequest::Copied(id, receiver) => {
+                let is_new =
+                    |operation: &&Operation| operation.phase == Phase::Copy && !operation.copied.contains(&receiver);
+                let operation = self.operations.operation(id).filter(is_new);
+                Ok(operation.map(|_| change(OperationChange::Copied(id, receiver))).unwrap_or_default())
+            }
+            OperationRequest::Cleaned(node, up_to) => {
+                let is_new = self.operations.unclean_since(node).is_some_and(|last| last <= up_to);
+                Ok(is_new.then(|| change(OperationChange::Cleaned(node, up_to))).unwrap_or_default())
+            }
+            OperationRequest::Abort(id) => {
+                self.abort(self.operations.operation(id).ok_or(OperationError::Unknown(id))?)
+            }
+        }
+    }
+
+    fn step(&self, operation: &Operation) -> Result<PlannedChanges, OperationError> {
+        let id = operation.id;
+        let advance = |phase| PlannedChanges {
+            operations: vec![OperationChange::Advance(id, phase)],
+            ..PlannedChanges::default()
+        };
+        match operation.phase {
+            Phase::Queued => self.plan_queued(operation),
+            Phase::Planned => Ok(advance(Phase::WriteBoth)),
+            Phase::WriteBoth => Ok(advance(Phase::Copy)),
+            Phase::Copy => Ok(advance(Phase::ReadNew)),
+            Phase::ReadNew => self.finish(operation),
+            Phase::Done | Phase::Aborted => unreachable!("an operation that has ended is in no state"),
+        }
+    }
+
+    /// Fixes the tokens. Refused while a node that gains a range is unclean.
+    fn plan_queued(&self, operation: &Operation) -> Result<PlannedChanges, OperationError> {
+        if !self.operations.may_plan(operation.id) {
+            return Ok(PlannedChanges::default());
+        }
+        let target = match &operation.target {
+            Target::Tokens(nodes) if !operation.has_given_tokens => Target::Tokens(self.chosen_anew(nodes)),
+            target => target.clone(),
+        };
+        let planned = Operation { target: target.clone(), ..operation.clone() };
+        if let Target::Tokens(nodes) = &target {
+            let mut all = nodes.iter().flat_map(|(host, tokens)| tokens.iter().map(move |token| (*token, *host)));
+            let is_taken = |(token, host): &(Token, HostId)| {
+                let owner = self.registry.owner(*token);
+                owner.is_some_and(|owner| owner != *host && !nodes.contains_key(&owner))
+            };
+            if let Some((token, _)) = all.find(is_taken) {
+                return Err(OperationError::TokenTaken { token });
+            }
+        }
+        let ring = self.ring();
+        let of = |node| ring.as_ref().map(|ring| ring.node(node).host_id);
+        for moved in self.moves(&planned)? {
+            if let Some(node) = moved.pending().filter_map(of).find(|node| self.operations.is_unclean(*node)) {
+                return Err(OperationError::Unclean(node));
+            }
+        }
+        let plan = OperationChange::Plan(operation.id, target);
+        Ok(PlannedChanges { nodes: Vec::new(), operations: vec![plan] })
+    }
+
+    /// As many tokens for each node that joins as it was to have.
+    fn chosen_anew(&self, nodes: &BTreeMap<HostId, Vec<Token>>) -> BTreeMap<HostId, Vec<Token>> {
+        let anew = |(host, tokens): (&HostId, &Vec<Token>)| {
+            let node = self.registry.node(*host).filter(|node| node.state == NodeState::Joining);
+            let chosen = node.and_then(|node| self.chosen(&node.datacenter, &node.rack, tokens.len()));
+            (*host, chosen.unwrap_or_else(|| tokens.clone()))
+        };
+        nodes.iter().map(anew).collect()
+    }
+
+    /// The nodes get their tokens, and those that lose ranges and stay are unclean.
+    fn finish(&self, operation: &Operation) -> Result<PlannedChanges, OperationError> {
+        let moves = self.moves(operation)?;
+        let losing = moves.iter().flat_map(RangeMove::losing);
+        let mut unclean = self.hosts_of(losing);
+        let mut nodes = Vec::new();
+        if let Target::Tokens(target) = &operation.target {
+            unclean.retain(|node| target.get(node).is_none_or(|tokens| !tokens.is_empty()));
+            // What one releases another one may take.
+            let (leaving, others): (Vec<_>, Vec<_>) = target.iter().partition(|(_, tokens)| tokens.is_empty());
+            let set = |(host, tokens): (&HostId, &Vec<Token>)| NodeChange::SetTokens(*host, tokens.clone());
+            nodes.extend(leaving.into_iter().chain(others).map(set));
+            let is_joining =
+                |host: &&HostId| self.registry.node(**host).is_some_and(|of| of.state == NodeState::Joining);
+            nodes.extend(target.keys().filter(is_joining).map(|host| NodeChange::SetState(*host, NodeState::Normal)));
+        }
+        Ok(PlannedChanges { nodes, operations: vec![OperationChange::Finish(operation.id, unclean)] })
+    }
+
+    /// Joining nodes are removed, leaving ones stay, and pending replicas that stay are unclean.
+    fn abort(&self, operation: &Operation) -> Result<PlannedChanges, OperationError> {
+        if !operation.phase.may_abort() {
+            return Err(OperationError::TooFar(operation.id));
+        }
+        let is_written = operation.phase >= Phase::WriteBoth;
+        let moves = if is_written { self.moves(operation)? } else { Vec::new() };
+        let pending = moves.iter().flat_map(RangeMove::pending);
+        let mut unclean = self.hosts_of(pending);
+        let mut nodes = Vec::new();
+        if let Target::Tokens(target) = &operation.target {
+            for host in target.keys() {
+                match self.registry.node(*host).map(|node| node.state) {
+                    Some(NodeState::Joining) => {
+                        unclean.remove(host);
+                        nodes.push(NodeChange::Remove(*host));
+                    }
+                    Some(NodeState::Leaving) => nodes.push(NodeChange::SetState(*host, NodeState::Normal)),
+                    Some(NodeState::Normal | NodeState::Regressed) | None => {}
+                }
+            }
+        }
+        Ok(PlannedChanges { nodes, operations: vec![OperationChange::Abort(operation.id, unclean)] })
+    }
+
+    fn hosts_of(&self, nodes: impl Iterator<Item = topology::NodeIndex>) -> BTreeSet<HostId> {
+        let indices: BTreeSet<_> = nodes.collect();
+        let ring = self.ring();
+        ring.map(|ring| indices.into_iter().map(|node| ring.node(node).host_id).collect()).unwrap_or_default()
+    }
+}
+
+impl OperationRequest {
+    /// The bytes of the request on its way to the leader: `u8 version · u8 kind · body`, where numbers are varints and hosts 16 bytes.
+    pub fn to_bytes(self) -> Vec<u8> {
+        let mut out = vec![VERSION];
+        let mut begin = |kind: u8, id: OperationId| {
+            out.push(kind);
+            varint::encode(id.0, &mut out);
+        };
+        match self {
+            OperationRequest::Step(id, from) => {
+                begin(STEP, id);
+                out.push(from.byte());
+            }
+            OperationRequest::Copied(id, receiver) => {
+                begin(COPIED, id);
+                out.extend_from_slice(&receiver.0);
+            }
+            OperationRequest::Cleaned(node, up_to) => {
+                begin(CLEANED, up_to);
+                out.extend_from_slice(&node.0);
+            }
+            OperationRequest::Abort(id) => begin(ABORT, id),
+        }
+        out
+    }
+
+    /// The request that [`OperationRequest::to_bytes`] wrote.
+    pub fn decode(bytes: &[u8]) -> Result<OperationRequest, DecodeError> {
+        let invalid = |problem: String| DecodeError::Invalid { problem };
+        let mut reader = Reader::new(bytes);
+        match reader.u8()? {
+            VERSION => {}
+            version => return Err(DecodeError::NewerVersion { version, supported: VERSION }),
+        }
+        let (kind, id) = (reader.u8()?, OperationId(reader.varint()?));
+        let request = match kind {
+            STEP => {
+                let byte = reader.u8()?;
+                let phase = Phase::of_byte(byte).ok_or_else(|| invalid(format!("phase {byte} is unknown")))?;
+                OperationRequest::Step(id, phase)
+            }
+            COPIED => OperationRequest::Copied(id, HostId(reader.array()?)),
+            CLEANED => OperationRequest::Cleaned(HostId(reader.array()?), id),
+            ABORT => OperationRequest::Abort(id),
+            kind => return Err(invalid(format!("requests of kind {kind} about operations are unknown"))),
+        };
+        match reader.is_empty() {
+            true => Ok(request),
+            false => Err(invalid("bytes follow a request about an operation".to_owned())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
