@@ -337,10 +337,10 @@ fn a_copy_stays_open_while_another_one_of_its_job_is_pulled() {
 
 #[test]
 fn receivers_wait_for_a_place_at_a_source_as_long_as_others_have_all() {
-    // Each of 18 shards that receive needs a place at the one shard of the first node, which has 16.
-    on_nodes(&[1, 9, 9], async |node| {
-        let keys = keys(80);
-        let (number, expected) = slow_repair(&node, &keys, (3, 0, 30_000)).await;
+    // Each of 17 shards that receive needs a place at the one shard of the first node, which has 16.
+    on_nodes(&[1, 17], async |node| {
+        let keys = keys(100);
+        let (number, expected) = slow_repair(&node, &keys, (2, 0, 20_000)).await;
         let began = node.runtime.now();
         let mut most = 0;
         while repairs(&node.coordinator).status(number, 0).expect("it is known").state == CommandState::Running {
