@@ -4,6 +4,7 @@
 
 mod ask;
 mod codec;
+mod ending;
 mod error;
 mod figures;
 mod job;

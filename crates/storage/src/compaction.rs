@@ -24,4 +24,5 @@ pub(crate) use merge::{Input, Merge, Sink};
 pub(crate) use outputs::Outputs;
 pub(crate) use purge::Rules;
 pub use scrub::Scrubbed;
+pub(crate) use strategy::FILES_MAX;
 pub use task::{Compacted, CompactionError, Garbage};

@@ -7,10 +7,13 @@
 //!
 //! How they get from one to the other: `docs/internals/copying.md`.
 
+mod files;
+mod hold;
 mod source;
 mod target;
 
-pub use source::{CopyScan, CopySource};
+pub use hold::PurgeHold;
+pub use source::{CopyPage, CopyScan, CopySource};
 pub use target::{Copied, CopyTarget};
 
 use crate::compaction::CompactionError;
@@ -28,6 +31,20 @@ pub enum CopyError {
     Strange {
         /// The problem.
         problem: String,
+    },
+    /// A row that this shard's memory cannot hold.
+    #[error("a row needs {bytes} bytes of memtable memory, and the shard has {budget}")]
+    TooLarge {
+        /// Bytes that it may need.
+        bytes: usize,
+        /// Bytes that all memtables of the shard may have.
+        budget: usize,
+    },
+    /// The shard's memory was full for too long.
+    #[error("memtable memory of the shard has been full for {seconds} s")]
+    NoMemory {
+        /// Seconds.
+        seconds: u64,
     },
     /// The source's memtable could not be flushed.
     #[error("{0}")]

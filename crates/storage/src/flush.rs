@@ -2,7 +2,7 @@
 //!
 //! `docs/internals/manifest.md` says in which order things become durable, and why.
 
-mod dropped;
+pub(crate) mod dropped;
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};

@@ -43,7 +43,7 @@ pub use batchlog::{BatchId, UnfinishedBatch, batch_created, is_batch_unfinished}
 pub use cache::CacheCounters;
 pub use chunked_apply::is_small;
 pub use compaction::{Compacted, CompactionError, Garbage, Scrubbed};
-pub use copying::{Copied, CopyError, CopyScan, CopySource, CopyTarget};
+pub use copying::{Copied, CopyError, CopyPage, CopyScan, CopySource, CopyTarget, PurgeHold};
 pub use counter::{CountError, counters_unsynced};
 pub use error::{ApplyError, FlushError, OpenError, SyncError};
 pub use figures::{Buckets, EndedCompaction, RunningCompaction, StorageLoad, TableFigures};

@@ -92,8 +92,11 @@ pub struct TableState {
     /// True between the moment at which a truncation has its position and the one at which that is durable. Meanwhile no flush begins: a file
     /// must not hold both what the truncation takes along and what came after it.
     pub is_truncation_open: bool,
-    /// Units of it that this shard receives: what they bring may be older than a tombstone, which is not purged meanwhile.
+    /// Copies by which this shard receives parts of it ([`crate::PurgeHold`]): what they bring may be older than a tombstone, which is not purged
+    /// meanwhile.
     pub copies: u32,
+    /// Those that have begun since the start.
+    pub copies_begun: u64,
     /// The group of the log it was noted in last.
     pub mark: u64,
     /// Which content of it this is.
@@ -131,6 +134,7 @@ impl TableState {
             is_durable,
             is_truncation_open: false,
             copies: 0,
+            copies_begun: 0,
             mark: 0,
             content,
             marks: Marks::new(content.table, table.options.caches_rows()),

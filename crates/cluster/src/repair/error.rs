@@ -22,11 +22,17 @@ pub enum RepairRefused {
         /// The keyspace.
         keyspace: String,
     },
-    /// This node replicates none of the range given.
-    #[error("Nothing to repair for {} in {keyspace} - aborting", Shown(*.asked))]
-    NotHere {
+    /// The range given has no token.
+    #[error("Range {} holds no token", Shown(*.asked))]
+    Empty {
         /// The range given.
         asked: TokenRange,
+    },
+    /// This node replicates none of the range, or no other node of the datacenters given does.
+    #[error("Nothing to repair for {} in {keyspace} - aborting", Shown(*.range))]
+    Nothing {
+        /// The range.
+        range: TokenRange,
         /// The keyspace.
         keyspace: String,
     },

@@ -31,20 +31,24 @@ pub(crate) struct Shared {
 }
 
 impl RepairChoice {
-    /// The ranges to repair by those that take part. None: there is no other replica of any.
+    /// The ranges to repair by those that take part. None: the keyspace has one replica of each.
     pub(crate) fn of(&self, keyspace: &str, replication: &Replication) -> Result<Vec<Shared>, RepairRefused> {
         let ring = replication.ring();
         self.check(ring)?;
         let here = ring.local_node().host_id;
         let mut by_participants: BTreeMap<Vec<HostId>, Vec<TokenRange>> = BTreeMap::new();
-        for range in self.ranges(keyspace, replication)? {
-            let replicas = replication.replicas(range.end);
+        for (range, local) in self.ranges(keyspace, replication)? {
+            let replicas = replication.replicas(local.end);
             let is_chosen = |node: &NodeIndex| self.is_chosen(ring, *node);
             let mut participants: Vec<HostId> =
                 replicas.iter().copied().filter(is_chosen).map(|node| ring.node(node).host_id).collect();
             participants.sort_unstable();
             assert!(participants.contains(&here), "this node replicates the ranges that it repairs");
-            if replicas.len() > 1 && participants.len() == 1 && !self.hosts.is_empty() {
+            if replicas.len() > 1 && participants.len() == 1 && self.hosts.is_empty() {
+                // Cassandra 5.0 `RepairTask.getNeighborsAndRanges`: a range without a neighbor that is chosen ends the repair.
+                return Err(RepairRefused::Nothing { range, keyspace: keyspace.to_owned() });
+            }
+            if replicas.len() > 1 && participants.len() == 1 {
                 let others = replicas.iter().map(|node| ring.node(*node)).filter(|node| node.host_id != here);
                 let neighbors = others.map(|node| node.internode).collect();
                 return Err(RepairRefused::NoneShared { hosts: self.hosts.clone(), range, neighbors });
@@ -94,8 +98,12 @@ impl RepairChoice {
             && (self.hosts.is_empty() || self.hosts.iter().any(is_host))
     }
 
-    /// The ranges, between neighbouring tokens, or the one given.
-    fn ranges(&self, keyspace: &str, replication: &Replication) -> Result<Vec<TokenRange>, RepairRefused> {
+    /// The ranges, between neighbouring tokens, or the one given; each with the one between neighbouring tokens that it lies in, whose replicas are its own.
+    fn ranges(
+        &self,
+        keyspace: &str,
+        replication: &Replication,
+    ) -> Result<Vec<(TokenRange, TokenRange)>, RepairRefused> {
         let ring = replication.ring();
         let here = ring.local();
         let is_first = |replicas: &[NodeIndex]| {
@@ -107,14 +115,17 @@ impl RepairChoice {
             if self.is_primary { is_first(replicas) } else { replicas.contains(&here) }
         };
         let local: Vec<TokenRange> = ring.ranges().filter(is_meant).collect();
-        let Some(asked) = self.range else { return Ok(local) };
-        let keyspace = keyspace.to_owned();
-        if local.iter().any(|local| holds(*local, asked)) {
-            return Ok(vec![asked]);
+        let Some(asked) = self.range else { return Ok(local.into_iter().map(|local| (local, local)).collect()) };
+        if unwrapped(asked).next().is_none() {
+            return Err(RepairRefused::Empty { asked });
         }
+        if let Some(local) = local.iter().find(|local| holds(**local, asked)) {
+            return Ok(vec![(asked, *local)]);
+        }
+        let keyspace = keyspace.to_owned();
         match local.into_iter().find(|local| overlap(*local, asked)) {
             Some(local) => Err(RepairRefused::Imprecise { asked, local, keyspace }),
-            None => Err(RepairRefused::NotHere { asked, keyspace }),
+            None => Err(RepairRefused::Nothing { range: asked, keyspace }),
         }
     }
 }

@@ -127,13 +127,17 @@ fn address(node: u8) -> IpAddr {
 
 /// Four nodes of two datacenters with one token each, at 0, 100, 200 and 300.
 fn replication(local: u8, strategy: &ReplicationStrategy) -> Replication {
+    replication_of([0, 100, 200, 300], local, strategy)
+}
+
+fn replication_of(tokens: [i64; NODES as usize], local: u8, strategy: &ReplicationStrategy) -> Replication {
     let node = |number: u8| Node {
         host_id: host(number),
         address: (address(number), 9042).into(),
         internode: (address(number), 7000).into(),
         datacenter: if number == 3 { "other" } else { "here" }.into(),
         rack: "rack".into(),
-        tokens: vec![Token(i64::from(number) * 100)],
+        tokens: vec![Token(tokens[usize::from(number)])],
     };
     let ring = Rc::new(Ring::new(Epoch(1), (0..NODES).map(node).collect(), NodeIndex(local.into())));
     let rules = Strategies::default().rules(strategy).expect("a built-in strategy");
@@ -209,7 +213,45 @@ fn a_range_given_lies_within_one_of_the_nodes() {
         imprecise.to_string(),
         "Requested range (50,150] intersects a local range ((0,100]) but is not fully contained in one; this would lead to imprecise repair. keyspace: ks"
     );
-    assert!(matches!(of(110, 120), Err(RepairRefused::NotHere { .. })));
+    assert!(matches!(of(110, 120), Err(RepairRefused::Nothing { .. })));
+}
+
+#[test]
+fn a_range_without_a_token_is_refused() {
+    let of = |after, end| chosen(1, &simple(2), RepairChoice { range: Some(range(after, end)), ..Default::default() });
+    let refused = of(i64::MAX, i64::MIN).unwrap_err();
+    assert_eq!(refused.to_string(), "Range (9223372036854775807,-9223372036854775808] holds no token");
+}
+
+#[test]
+fn the_replicas_of_a_range_given_are_those_of_the_range_that_holds_it() {
+    // Node 3 has the ring's greatest token. The least token ends the range before it, although the next node replicates what follows it.
+    let tokens = [0, 100, 200, i64::MAX];
+    let of = |after, end| {
+        let choice = RepairChoice { range: Some(range(after, end)), ..Default::default() };
+        choice.of("ks", &replication_of(tokens, 3, &simple(1)))
+    };
+    assert_eq!(of(300, i64::MIN), Ok(Vec::new()), "one replica needs no repair");
+    let choice = RepairChoice { range: Some(range(300, i64::MIN)), ..Default::default() };
+    let shared_by = choice.of("ks", &replication_of(tokens, 3, &simple(2)));
+    assert_eq!(shared_by, Ok(vec![shared(&[0, 3], &[range(300, i64::MAX)])]));
+}
+
+#[test]
+fn ranges_with_one_replica_in_the_datacenters_given_are_refused() {
+    let datacenters = [("here".to_owned(), 1), ("other".to_owned(), 1)].into();
+    let strategy = ReplicationStrategy::NetworkTopology { datacenters };
+    let of = |is_primary| {
+        let choice = RepairChoice { is_primary, datacenters: vec!["here".into()], ..RepairChoice::default() };
+        chosen(1, &strategy, choice).unwrap_err().to_string()
+    };
+    for is_primary in [false, true] {
+        assert_eq!(of(is_primary), "Nothing to repair for (0,100] in ks - aborting");
+    }
+    assert_eq!(
+        chosen(1, &simple(1), RepairChoice { datacenters: vec!["here".into()], ..Default::default() }),
+        Ok(Vec::new())
+    );
 }
 
 #[test]

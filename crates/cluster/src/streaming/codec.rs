@@ -16,10 +16,12 @@ pub(super) mod kind {
     pub const OPEN: u8 = 24;
     pub const PAGE: u8 = 25;
     pub const CLOSE: u8 = 26;
+    pub const KEEP: u8 = 30;
     pub const OPENED: u8 = 150;
     pub const PAGED: u8 = 151;
     pub const CLOSED: u8 = 152;
     pub const AGAIN: u8 = 153;
+    pub const KEPT: u8 = 155;
 }
 
 /// The reason of [`kind::AGAIN`].
@@ -33,6 +35,7 @@ pub(super) fn verb(request: &CopyRequest) -> u8 {
     match request {
         CopyRequest::Open(_) => kind::OPEN,
         CopyRequest::Page(_) => kind::PAGE,
+        CopyRequest::Keep { .. } => kind::KEEP,
         CopyRequest::Close { .. } => kind::CLOSE,
     }
 }
@@ -56,7 +59,7 @@ pub(super) fn encode_request(request: &CopyRequest, out: &mut Vec<u8>) {
             push_range(*unit, out);
             out.extend_from_slice(&page.to_be_bytes());
         }
-        CopyRequest::Close { copy, shard } => {
+        CopyRequest::Keep { copy, shard } | CopyRequest::Close { copy, shard } => {
             out.extend_from_slice(&copy.0.to_be_bytes());
             out.extend_from_slice(&shard.to_be_bytes());
         }
@@ -92,6 +95,7 @@ pub(super) fn decode_request(verb: u8, body: &[u8]) -> Result<CopyRequest, Decod
             let (shard, unit, page) = (reader.u16()?, read_range(&mut reader)?, reader.u32()?);
             CopyRequest::Page(PageOf { copy, shard, unit, page })
         }
+        kind::KEEP => CopyRequest::Keep { copy, shard: reader.u16()? },
         kind::CLOSE => CopyRequest::Close { copy, shard: reader.u16()? },
         value => return Err(DecodeError::Unknown { what: "a copy's verb", value }),
     };
@@ -104,6 +108,7 @@ pub(super) fn answer_kind(answer: &CopyAnswer) -> Option<u8> {
     match answer {
         CopyAnswer::Opened(_) => Some(kind::OPENED),
         CopyAnswer::Page(_) => Some(kind::PAGED),
+        CopyAnswer::Kept => Some(kind::KEPT),
         CopyAnswer::Closed => Some(kind::CLOSED),
         CopyAnswer::Restart | CopyAnswer::NotOpen => Some(kind::AGAIN),
         CopyAnswer::Failed(_) => None,
@@ -132,7 +137,7 @@ pub(super) fn encode_answer(answer: &CopyAnswer, out: &mut Vec<u8>) {
             }
             push_mutations(mutations, out);
         }
-        CopyAnswer::Closed => {}
+        CopyAnswer::Kept | CopyAnswer::Closed => {}
         CopyAnswer::Restart => out.push(again::RESTART),
         CopyAnswer::NotOpen => out.push(again::NOT_OPEN),
         CopyAnswer::Failed(error) => panic!("a refusal has its own encoding: {error}"),
@@ -153,6 +158,7 @@ pub(super) fn decode_answer(kind: u8, body: &[u8]) -> Result<CopyAnswer, DecodeE
             };
             CopyAnswer::Page(Page { mutations: read_mutations(&mut reader)?, end })
         }
+        kind::KEPT => CopyAnswer::Kept,
         kind::CLOSED => CopyAnswer::Closed,
         kind::AGAIN => match reader.u8()? {
             again::RESTART => CopyAnswer::Restart,

@@ -20,11 +20,12 @@ pub struct CopyFigures {
 impl CopyFigures {
     /// Adds another copy's.
     pub(crate) fn add(&mut self, other: CopyFigures) {
-        self.units_done += other.units_done;
-        self.units += other.units;
-        self.rows += other.rows;
-        self.bytes += other.bytes;
-        self.files += other.files;
+        // Another node's figures are whatever it sends.
+        self.units_done = self.units_done.saturating_add(other.units_done);
+        self.units = self.units.saturating_add(other.units);
+        self.rows = self.rows.saturating_add(other.rows);
+        self.bytes = self.bytes.saturating_add(other.bytes);
+        self.files = self.files.saturating_add(other.files);
     }
 }
 

@@ -6,8 +6,9 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use runtime::sync::Semaphore;
-use runtime::{Group, Instant, TaskHandle};
+use runtime::{Group, Instant};
 
+use super::ending::Ending;
 use super::error::CopyFailed;
 use super::figures::{CopyFigures, Progress};
 use super::job::CopyJob;
@@ -25,25 +26,21 @@ const LOOK: Duration = Duration::from_secs(5);
 /// A shard's jobs.
 pub(crate) struct Jobs {
     receiver: Receiver,
-    by_name: RefCell<BTreeMap<JobName, Job>>,
+    by_name: RefCell<BTreeMap<JobName, Rc<Job>>>,
     /// One job is at work.
     turn: Semaphore,
     is_watched: Cell<bool>,
 }
 
 struct Job {
-    inner: Rc<Inner>,
-    task: TaskHandle<()>,
-}
-
-struct Inner {
     state: RefCell<JobState>,
     progress: Progress,
+    ending: Ending,
     asked: Cell<Instant>,
 }
 
-impl Inner {
-    /// A job waits, runs, and ends once.
+impl Job {
+    /// It waits, runs, and ends once.
     fn pass_to(&self, next: JobState) {
         let mut state = self.state.borrow_mut();
         let may = matches!(
@@ -77,12 +74,10 @@ impl Jobs {
             JobOrder::Ask(name) => Ok(self.report(name)),
             JobOrder::End(name) => {
                 let ended = self.by_name.borrow_mut().remove(&name);
-                let Some(Job { inner, task }) = ended else { return Ok(JobReport::of(JobState::Unknown)) };
-                if !inner.has_ended() {
-                    task.abort();
-                    inner.pass_to(JobState::Failed(CopyFailed::Ended.to_string()));
-                }
-                Ok(inner.report())
+                let Some(job) = ended else { return Ok(JobReport::of(JobState::Unknown)) };
+                // It ends at its next step.
+                job.ending.end(CopyFailed::Ended);
+                Ok(job.report())
             }
         }
     }
@@ -90,8 +85,8 @@ impl Jobs {
     fn report(&self, name: JobName) -> JobReport {
         let by_name = self.by_name.borrow();
         let Some(job) = by_name.get(&name) else { return JobReport::of(JobState::Unknown) };
-        job.inner.asked.set(self.receiver.shards.runtime.now());
-        job.inner.report()
+        job.asked.set(self.receiver.shards.runtime.now());
+        job.report()
     }
 
     fn begin(self: &Rc<Self>, name: JobName, job: CopyJob) -> Result<JobReport, ReplicaError> {
@@ -105,12 +100,10 @@ impl Jobs {
         }
         let asked = Cell::new(runtime.now());
         let state = RefCell::new(JobState::Waiting);
-        let inner = Rc::new(Inner { state, progress: Progress::default(), asked });
-        let (jobs, working) = (Rc::clone(self), Rc::clone(&inner));
-        let task = runtime.spawn(Group::Streaming, async move {
-            let _turn = jobs.turn.acquire().await;
-            working.pass_to(JobState::Running);
-            let copied = jobs.receiver.copy(&job, &working.progress).await;
+        let known = Rc::new(Job { state, progress: Progress::default(), ending: Ending::default(), asked });
+        let (jobs, working) = (Rc::clone(self), Rc::clone(&known));
+        drop(runtime.spawn(Group::Streaming, async move {
+            let copied = jobs.work(&job, &working).await;
             if let Err(error) = &copied {
                 tracing::warn!(table = %job.table, %error, "copying failed");
             }
@@ -118,16 +111,23 @@ impl Jobs {
                 Ok(()) => JobState::Done,
                 Err(error) => JobState::Failed(error.to_string()),
             });
-        });
-        let report = inner.report();
-        self.by_name.borrow_mut().insert(name, Job { inner, task });
+        }));
+        let report = known.report();
+        self.by_name.borrow_mut().insert(name, known);
         self.watch();
         Ok(report)
     }
 
+    /// Waits for the job's turn and carries it out, until it is ordered to end.
+    async fn work(&self, job: &CopyJob, working: &Job) -> Result<(), CopyFailed> {
+        let _turn = working.ending.or(self.turn.acquire()).await?;
+        working.pass_to(JobState::Running);
+        self.receiver.copy(job, &working.progress, &working.ending).await
+    }
+
     /// Figures of the jobs that are known.
     pub(crate) fn figures(&self) -> Vec<CopyFigures> {
-        self.by_name.borrow().values().map(|job| job.inner.progress.figures()).collect()
+        self.by_name.borrow().values().map(|job| job.progress.figures()).collect()
     }
 
     /// Ends and forgets jobs about which no node asks.
@@ -147,18 +147,13 @@ impl Jobs {
     }
 
     fn end_forgotten(&self, now: Instant) {
-        let is_forgotten = |job: &Job| now - job.inner.asked.get() >= PATIENCE;
-        let forgotten: Vec<JobName> =
-            self.by_name.borrow().iter().filter(|(_, job)| is_forgotten(job)).map(|(name, _)| *name).collect();
-        for name in forgotten {
-            let Some(Job { inner, task }) = self.by_name.borrow_mut().remove(&name) else { continue };
-            if !inner.has_ended() {
+        self.by_name.borrow_mut().retain(|_, job| {
+            let is_forgotten = now - job.asked.get() >= PATIENCE;
+            if is_forgotten && !job.has_ended() {
                 stdx::sometimes!("a job's leader says nothing");
-                task.abort();
-                let error = CopyFailed::Forgotten { seconds: PATIENCE.as_secs() };
-                tracing::warn!(%error, "copying ended");
-                inner.pass_to(JobState::Failed(error.to_string()));
+                job.ending.end(CopyFailed::Forgotten { seconds: PATIENCE.as_secs() });
             }
-        }
+            !is_forgotten
+        });
     }
 }

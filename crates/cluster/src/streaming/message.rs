@@ -21,6 +21,13 @@ pub(crate) enum CopyRequest {
     Open(Box<Open>),
     /// Give a page of a unit.
     Page(PageOf),
+    /// Keep the files: others are being read.
+    Keep {
+        /// The copy.
+        copy: CopyNumber,
+        /// The shard that is asked.
+        shard: u16,
+    },
     /// Let the files go.
     Close {
         /// The copy.
@@ -36,7 +43,7 @@ impl CopyRequest {
         match self {
             CopyRequest::Open(open) => open.shard,
             CopyRequest::Page(page) => page.shard,
-            CopyRequest::Close { shard, .. } => *shard,
+            CopyRequest::Keep { shard, .. } | CopyRequest::Close { shard, .. } => *shard,
         }
     }
 }
@@ -94,6 +101,8 @@ pub(crate) enum CopyAnswer {
     Opened(Vec<Vec<Token>>),
     /// Mutations of a unit.
     Page(Page),
+    /// The files are kept for another while.
+    Kept,
     /// The files are let go.
     Closed,
     /// The page is not the next one: the unit is to begin again at page 0.

@@ -11,7 +11,8 @@ use schema::TableId;
 use storage::CopyTarget;
 use topology::{Epoch, Token, TokenRange, token_of};
 
-use super::ask::{OPEN_TIME, PAGE_TIME, ask_patiently};
+use super::ask::{BUSY_MAX, OPEN_TIME, PAGE_TIME, ask_patiently};
+use super::ending::Ending;
 use super::error::CopyFailed;
 use super::figures::Progress;
 use super::job::are_cuts_of;
@@ -20,8 +21,8 @@ use super::verbs::{Bound, ask};
 
 /// How often the pages of one unit begin again.
 const RESTARTS_MAX: u32 = 5;
-/// The time in which a source hears that it may let the files go.
-const CLOSE_TIME: Duration = Duration::from_secs(5);
+/// The time in which a source hears that it may let the files go, or is to keep them.
+const NOTE_TIME: Duration = Duration::from_secs(5);
 
 /// A copy from one shard of a source.
 pub(super) struct Pull {
@@ -46,14 +47,20 @@ enum Given {
 }
 
 impl Pull {
-    /// Opens the copy. Gives where each range may be cut.
+    /// Opens the copy, and waits for a place at the source as long as others have all of them. Gives where each range may be cut.
+    ///
+    /// A job whose leader has left ends by itself, so no receiver waits for ever.
     pub(super) async fn open(&self) -> Result<Vec<Vec<Token>>, CopyFailed> {
+        self.open_within(Duration::MAX).await
+    }
+
+    async fn open_within(&self, busy_max: Duration) -> Result<Vec<Vec<Token>>, CopyFailed> {
         let copy = CopyNumber(self.runtime.random_u64());
         self.copy.set(Some(copy));
         let (shard, shards) = self.shard;
         let (table, receiver, ranges) = (self.table, self.own, self.ranges.to_vec());
         let open = CopyRequest::Open(Box::new(Open { copy, table, shard, shards, receiver, ranges }));
-        match ask_patiently(&self.runtime, &self.peer, &open, (OPEN_TIME, self.planned)).await? {
+        match ask_patiently(&self.runtime, &self.peer, &open, (OPEN_TIME, busy_max, self.planned)).await? {
             CopyAnswer::Opened(cuts) if cuts.len() == self.ranges.len() => {
                 for (range, cuts) in self.ranges.iter().zip(&cuts) {
                     if !are_cuts_of(*range, cuts) {
@@ -71,16 +78,16 @@ impl Pull {
         self: &Rc<Self>,
         unit: TokenRange,
         target: &mut CopyTarget,
-        progress: &Progress,
+        (progress, ending): (&Progress, &Ending),
     ) -> Result<(), CopyFailed> {
         for turn in 0.. {
-            match self.unit_once(unit, target, progress).await? {
+            match self.unit_once(unit, target, (progress, ending)).await? {
                 None => return Ok(()),
                 Some(_) if turn >= RESTARTS_MAX => break,
                 Some(Given::NotOpen) => {
                     stdx::sometimes!("a copy is opened again");
-                    // Its cuts are of no interest: the units stay.
-                    self.open().await?;
+                    // Its cuts are of no interest: the units stay. The places at other sources are kept meanwhile, so the wait is bounded.
+                    ending.or(self.open_within(BUSY_MAX)).await??;
                 }
                 Some(_) => {}
             }
@@ -93,12 +100,12 @@ impl Pull {
         self: &Rc<Self>,
         unit: TokenRange,
         target: &mut CopyTarget,
-        progress: &Progress,
+        (progress, ending): (&Progress, &Ending),
     ) -> Result<Option<Given>, CopyFailed> {
         let mut sum = Sum::default();
         let mut coming = self.fetch(unit, 0);
         for next in 1.. {
-            let page = match coming.await? {
+            let page = match ending.or(coming).await?? {
                 Given::Page(page) => page,
                 again => return Ok(Some(again)),
             };
@@ -113,13 +120,10 @@ impl Pull {
             let bytes: usize = page.mutations.iter().map(Vec::len).sum();
             progress.change(|figures| figures.bytes += bytes as u64);
             match (page.end, fetched) {
-                (Some(end), _) if end == sum => {
+                (Some(end), _) => {
+                    sum.compare(end).map_err(|problem| self.wrong(unit, &problem))?;
                     progress.change(|figures| figures.rows += sum.rows);
                     return Ok(None);
-                }
-                (Some(end), _) => {
-                    let problem = format!("rows and hash are {sum:?} here and {end:?} there");
-                    return Err(self.wrong(unit, &problem));
                 }
                 (None, fetched) => coming = fetched.expect("a page that is not the last has a next one"),
             }
@@ -143,13 +147,21 @@ impl Pull {
         Bound::spawn(&self.runtime, async move {
             let copy = pull.copy.get().expect("a copy is opened before its pages are asked for");
             let page = CopyRequest::Page(PageOf { copy, shard: pull.shard.0, unit, page });
-            match ask_patiently(&pull.runtime, &pull.peer, &page, (PAGE_TIME, pull.planned)).await? {
+            match ask_patiently(&pull.runtime, &pull.peer, &page, (PAGE_TIME, BUSY_MAX, pull.planned)).await? {
                 CopyAnswer::Page(page) => Ok(Given::Page(page)),
                 CopyAnswer::Restart => Ok(Given::Restart),
                 CopyAnswer::NotOpen => Ok(Given::NotOpen),
                 _ => Err(pull.wrong(unit, "the answer is to another kind of request")),
             }
         })
+    }
+
+    /// Has the source keep the files, if it has opened them.
+    pub(super) async fn keep(&self) {
+        let Some(copy) = self.copy.get() else { return };
+        let keep = CopyRequest::Keep { copy, shard: self.shard.0 };
+        // A source that has closed it says so when it is asked for a page.
+        let _ = ask(&self.runtime, &self.peer, &keep, (NOTE_TIME, self.planned)).await;
     }
 
     /// The mutation, which is of the table, of the unit, of this shard, and has its key's token.
@@ -183,7 +195,7 @@ impl Drop for Pull {
         let close = CopyRequest::Close { copy, shard: self.shard.0 };
         drop(self.runtime.spawn(Group::Streaming, async move {
             // One that does not hear it closes the copy in time.
-            let _ = ask(&runtime, &peer, &close, (CLOSE_TIME, planned)).await;
+            let _ = ask(&runtime, &peer, &close, (NOTE_TIME, planned)).await;
         }));
     }
 }

@@ -5,14 +5,17 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use internode::Peer;
-use storage::CopyTarget;
+use runtime::Runtime;
+use storage::{CopyTarget, PurgeHold};
 use topology::{HostId, Token, TokenRange};
 
+use super::ending::Ending;
 use super::error::CopyFailed;
 use super::figures::Progress;
 use super::job::{CopyJob, units_of};
 use super::message::Owner;
 use super::pull::Pull;
+use super::verbs::Bound;
 use crate::plan::Placement;
 use crate::replica::{ReplicaError, Shards};
 
@@ -20,6 +23,9 @@ use crate::replica::{ReplicaError, Shards};
 const GREETED_MAX: Duration = Duration::from_secs(10);
 /// The rest between two looks whether it is.
 const LOOK: Duration = Duration::from_millis(50);
+
+/// The rest between two times that sources hear that their copies are in use: those that are not pulled at the moment too.
+const KEEP_EVERY: Duration = Duration::from_secs(15);
 
 /// A shard that copies.
 pub(crate) struct Receiver {
@@ -29,21 +35,25 @@ pub(crate) struct Receiver {
 
 impl Receiver {
     /// Copies all units of a job, one after the other. An error leaves whole units, and nothing of the one that it was at.
-    pub(super) async fn copy(&self, job: &CopyJob, progress: &Progress) -> Result<(), CopyFailed> {
+    /// Ordered to end, it does so at its next step: a unit that is being written or named goes on until that is done.
+    pub(super) async fn copy(&self, job: &CopyJob, progress: &Progress, ending: &Ending) -> Result<(), CopyFailed> {
         let gate = self.shards.fence.gate(self.shards.here(), job.planned);
         gate.reach().await.map_err(|lags| CopyFailed::Refused(ReplicaError::from(lags)))?;
         self.check(job)?;
+        // Before the first source is opened: what that holds may be older than a tombstone that is written here meanwhile.
+        let _hold = PurgeHold::begin(&self.shards.storage, job.table).map_err(|_| CopyFailed::Changed)?;
         let ranges = Rc::new(job.ranges.clone());
         let mut sources: Vec<HostId> = job.sources.clone();
         // All receivers take their places at sources in the same order, so that none waits for another one in a circle.
         sources.sort_unstable();
         let mut pulls = Vec::new();
         for host in sources {
-            pulls.extend(self.pulls_of(host, job, &ranges).await?);
+            pulls.extend(ending.or(self.pulls_of(host, job, &ranges)).await??);
         }
+        let _keeper = Bound::spawn(&self.shards.runtime, keep_open(self.shards.runtime.clone(), pulls.clone()));
         let mut cuts: Vec<Vec<Token>> = vec![Vec::new(); ranges.len()];
         for pull in &pulls {
-            for (most, cuts) in cuts.iter_mut().zip(pull.open().await?) {
+            for (most, cuts) in cuts.iter_mut().zip(ending.or(pull.open()).await??) {
                 if cuts.len() > most.len() {
                     *most = cuts;
                 }
@@ -53,7 +63,7 @@ impl Receiver {
         let units: Vec<TokenRange> = units.collect();
         progress.change(|figures| figures.units = units.len() as u64);
         for unit in units {
-            self.copy_unit(job, unit, &pulls, progress).await?;
+            self.copy_unit(job, unit, &pulls, (progress, ending)).await?;
         }
         Ok(())
     }
@@ -63,13 +73,14 @@ impl Receiver {
         job: &CopyJob,
         unit: TokenRange,
         pulls: &[Rc<Pull>],
-        progress: &Progress,
+        (progress, ending): (&Progress, &Ending),
     ) -> Result<(), CopyFailed> {
         let storage = |error: storage::CopyError| CopyFailed::of_storage(unit, &error);
         let mut target = CopyTarget::begin(&self.shards.storage, job.table, unit).map_err(storage)?;
         for pull in pulls {
-            pull.unit(unit, &mut target, progress).await?;
+            pull.unit(unit, &mut target, (progress, ending)).await?;
         }
+        ending.check()?;
         self.check(job)?;
         // From here on storage sees to it that a truncation is not undone.
         let copied = target.finish().await.map_err(storage)?;
@@ -126,6 +137,16 @@ impl Receiver {
                 }
                 _ => runtime.sleep(LOOK).await,
             }
+        }
+    }
+}
+
+/// Tells the sources again and again that their copies are in use.
+async fn keep_open(runtime: Runtime, pulls: Vec<Rc<Pull>>) {
+    loop {
+        runtime.sleep(KEEP_EVERY).await;
+        for pull in &pulls {
+            pull.keep().await;
         }
     }
 }

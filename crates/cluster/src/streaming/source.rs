@@ -26,6 +26,8 @@ const UNIT_BYTES: u64 = 64 << 20;
 /// Bytes of mutations after which a page is given, about.
 const PAGE_BYTES: usize = 512 << 10;
 
+/// The longest that a page is gathered: then it is given with what there is.
+const PAGE_TIME: Duration = Duration::from_secs(5);
 /// The least and most bytes of a page at a bounded rate: a second's, so that none takes longer than its receiver waits.
 const PACED_BYTES_MIN: u64 = 16 << 10;
 
@@ -146,6 +148,7 @@ impl Sources {
                 Err(error) => CopyAnswer::Failed(error),
             },
             CopyRequest::Page(page) => self.page(from, page).await,
+            CopyRequest::Keep { copy, .. } => self.keep(from, copy),
             CopyRequest::Close { copy, .. } => {
                 self.open.borrow_mut().remove(&(from, copy));
                 CopyAnswer::Closed
@@ -183,6 +186,16 @@ impl Sources {
         assert!(self.open.borrow().len() <= OPEN_MAX, "no more copies are open than may be");
         self.watch();
         Ok(cuts)
+    }
+
+    fn keep(&self, from: HostId, copy: CopyNumber) -> CopyAnswer {
+        match self.open.borrow().get(&(from, copy)) {
+            Some(copy) => {
+                copy.asked.set(self.runtime.now());
+                CopyAnswer::Kept
+            }
+            None => CopyAnswer::NotOpen,
+        }
     }
 
     /// Where the ranges are cut, so that there are not too many units.
@@ -246,17 +259,20 @@ impl Sources {
         }
     }
 
-    /// The mutations that follow, of tokens that the receiver's shard owns.
+    /// The mutations that follow, of tokens that the receiver's shard owns. There may be none although more follow, where much is read that is not given.
     async fn next_page(&self, copy: &OpenCopy, cursor: &mut Cursor) -> Result<Page, ReplicaError> {
         let shard = self.runtime.shard();
         let (mut mutations, mut bytes, most) = (Vec::new(), 0, self.page_bytes());
+        let began = self.runtime.now();
         while bytes < most {
-            let scanned = cursor.scan.page(most - bytes).await;
-            let scanned = scanned.map_err(|error| not_readable(shard.0, copy.table, &error))?;
-            if scanned.is_empty() {
-                return Ok(Page { mutations, end: Some(cursor.sum) });
+            let left = PAGE_TIME.saturating_sub(self.runtime.now() - began);
+            if left.is_zero() {
+                stdx::sometimes!("a page of a copy ends by its time");
+                break;
             }
-            for bytes_of in scanned {
+            let scanned = cursor.scan.page(most - bytes, left).await;
+            let scanned = scanned.map_err(|error| not_readable(shard.0, copy.table, &error))?;
+            for bytes_of in scanned.mutations {
                 let decoded = MutationRef::decode(&bytes_of).map_err(|error| {
                     tracing::error!(table = %copy.table, %error, "cannot decode a mutation that a copy's scan gave");
                     ReplicaError::Unreadable { shard: shard.into() }
@@ -266,6 +282,9 @@ impl Sources {
                     bytes += bytes_of.len();
                     mutations.push(bytes_of);
                 }
+            }
+            if scanned.is_last {
+                return Ok(Page { mutations, end: Some(cursor.sum) });
             }
             self.runtime.maybe_yield().await;
         }

@@ -14,6 +14,14 @@ impl Sum {
         chain[16..].copy_from_slice(&hash_of(mutation.bytes()));
         self.hash = hash_of(&chain);
     }
+
+    /// The source's sum is the one that was made of what came. The error says how they differ.
+    pub(super) fn compare(self, source: Sum) -> Result<(), String> {
+        match self == source {
+            true => Ok(()),
+            false => Err(format!("rows and hash are {self:?} here and {source:?} there")),
+        }
+    }
 }
 
 fn hash_of(bytes: &[u8]) -> [u8; 16] {

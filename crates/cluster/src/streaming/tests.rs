@@ -46,6 +46,7 @@ fn request() -> impl Strategy<Value = CopyRequest> {
         (any::<u64>(), any::<u16>(), range(), any::<u32>()).prop_map(|(copy, shard, unit, page)| {
             CopyRequest::Page(PageOf { copy: CopyNumber(copy), shard, unit, page })
         }),
+        (any::<u64>(), any::<u16>()).prop_map(|(copy, shard)| CopyRequest::Keep { copy: CopyNumber(copy), shard }),
         (any::<u64>(), any::<u16>()).prop_map(|(copy, shard)| CopyRequest::Close { copy: CopyNumber(copy), shard }),
     ]
 }
@@ -60,6 +61,7 @@ fn answer() -> impl Strategy<Value = CopyAnswer> {
             let mutations = parts.into_iter().map(|(key, rows)| mutation(&key, rows)).collect();
             CopyAnswer::Page(Page { mutations, end })
         }),
+        Just(CopyAnswer::Kept),
         Just(CopyAnswer::Closed),
         Just(CopyAnswer::Restart),
         Just(CopyAnswer::NotOpen),
@@ -197,6 +199,12 @@ fn a_sum_counts_rows_and_sees_content_and_order() {
     encoder.partition_deletion(Deletion { timestamp: 5, local_deletion_time: 6 });
     encoder.finish();
     assert_eq!(sum_of(&[&deletion]).rows, 1, "a deletion of a partition is counted as a row is");
+    let own = sum_of(&[&one, &two]);
+    assert_eq!(own.compare(sum_of(&[&one, &two])), Ok(()));
+    for wrong in [Sum { rows: own.rows + 1, ..own }, Sum { hash: [own.hash[0] ^ 1; 16], ..own }] {
+        let problem = own.compare(wrong).unwrap_err();
+        assert!(problem.starts_with("rows and hash are"), "{problem}");
+    }
 }
 
 /// One body of each kind: `name: bytes in hexadecimal`. These bytes do not change while the version does not.
@@ -212,12 +220,14 @@ fn a_body_of_each_kind_has_the_bytes_that_version_1_gave_it() {
     let requests = [
         ("open", CopyRequest::Open(Box::new(open))),
         ("page of a unit", CopyRequest::Page(PageOf { copy, shard, unit, page: 7 })),
+        ("keep", CopyRequest::Keep { copy, shard }),
         ("close", CopyRequest::Close { copy, shard }),
     ];
     let answers = [
         ("opened", CopyAnswer::Opened(vec![vec![Token(1), Token(2)], Vec::new()])),
         ("page", CopyAnswer::Page(Page { mutations: vec![mutation(b"k", 1)], end: None })),
         ("last page", CopyAnswer::Page(Page { mutations: Vec::new(), end })),
+        ("kept", CopyAnswer::Kept),
         ("closed", CopyAnswer::Closed),
         ("restart", CopyAnswer::Restart),
         ("not open", CopyAnswer::NotOpen),

@@ -65,8 +65,12 @@ impl<T> Drop for Bound<T> {
 
 /// Answers what receivers of other nodes ask.
 pub(crate) fn register(verbs: &mut Verbs, shards: &Rc<Shards>) {
-    let names =
-        [(kind::OPEN, "a copy that a node opens"), (kind::PAGE, "a page of a copy"), (kind::CLOSE, "a copy's end")];
+    let names = [
+        (kind::OPEN, "a copy that a node opens"),
+        (kind::PAGE, "a page of a copy"),
+        (kind::KEEP, "a copy that stays open"),
+        (kind::CLOSE, "a copy's end"),
+    ];
     for (verb, name) in names {
         let shards = Rc::clone(shards);
         verbs.register_cancellable_by_caller(verb, name, ANSWER_BYTES, move |caller: Caller, body: &[u8]| {

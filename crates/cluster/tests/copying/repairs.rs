@@ -307,3 +307,72 @@ fn a_source_gives_no_more_in_a_second_than_it_may() {
         assert_eq!(node.content(0, &keys).await.len(), keys.len());
     });
 }
+
+/// A rate at which a repair of what [`slow_repair`] writes takes more than a minute.
+const SLOW_RATE: u64 = 16_000;
+
+/// Gives each node rows that the others lack, has one give them slowly, and begins a repair.
+async fn slow_repair(node: &Rc<Member>, keys: &[Vec<u8>], (nodes, source, length): (u8, u8, usize)) -> (u32, Content) {
+    node.until_all_up().await;
+    let expected = differ(node, keys, nodes, length).await;
+    node.on((source, 0), async |member| set_stream_throughput(&member.coordinator, SLOW_RATE)).await;
+    (node.begin_repair(&RepairChoice::default()), expected)
+}
+
+#[test]
+fn a_copy_stays_open_while_another_one_of_its_job_is_pulled() {
+    on_nodes(&[1, 1, 1], async |node| {
+        let keys = keys(60);
+        let (number, expected) = slow_repair(&node, &keys, (3, 1, 40_000)).await;
+        // The first node pulls from the second one, and then from the third, which the others have left by then.
+        node.runtime.sleep(Duration::from_secs(90)).await;
+        let status = repairs(&node.coordinator).status(number, 0).expect("it is known");
+        assert_eq!(status.state, CommandState::Running, "it takes long");
+        let open = node.on((2, 0), async |member| copies(&member.coordinator).open).await;
+        assert_eq!(open, 1, "the first node's");
+        assert_done(&node.ended(number).await.state);
+        assert_all_have(&node, &keys, &expected).await;
+    });
+}
+
+#[test]
+fn receivers_wait_for_a_place_at_a_source_as_long_as_others_have_all() {
+    // Each of 17 shards that receive needs a place at the one shard of the first node, which has 16.
+    on_nodes(&[1, 17], async |node| {
+        let keys = keys(100);
+        let (number, expected) = slow_repair(&node, &keys, (2, 0, 20_000)).await;
+        let began = node.runtime.now();
+        let mut most = 0;
+        while repairs(&node.coordinator).status(number, 0).expect("it is known").state == CommandState::Running {
+            most = most.max(copies(&node.coordinator).open);
+            node.runtime.sleep(Duration::from_secs(1)).await;
+        }
+        assert_eq!(most, 16, "all places are taken");
+        assert!(node.runtime.now() - began > Duration::from_secs(70), "for longer than a source may be busy otherwise");
+        assert_done(&node.ended(number).await.state);
+        assert_all_have(&node, &keys, &expected).await;
+    });
+}
+
+#[test]
+fn a_job_that_is_ended_lets_everything_go() {
+    on_nodes(&[1, 1, 1], async |node| {
+        let keys = keys(40);
+        let (number, _) = slow_repair(&node, &keys, (3, 1, 40_000)).await;
+        until_under_way(&node, number).await;
+        let before = node.coordinator.storage().stats().files;
+        node.site.link(0, 2, Link { is_cut: true, ..GOOD });
+        let CommandState::Failed(words) = node.ended(number).await.state else { panic!("a participant is away") };
+        assert!(words.contains("10.0.0.3:7000"), "{words}");
+        let began = node.runtime.now();
+        while copies(&node.coordinator) != Copies::default() || node.coordinator.storage().stats().memory_used > 0 {
+            assert!(node.runtime.now() - began < Duration::from_secs(180), "{:?}", copies(&node.coordinator));
+            node.runtime.sleep(PAUSE).await;
+        }
+        assert!(node.coordinator.storage().stats().files <= before + 1, "no unit is in several files");
+        node.on((1, 0), async |member| set_stream_throughput(&member.coordinator, 0)).await;
+        node.site.link(0, 2, GOOD);
+        node.until_all_up().await;
+        assert_done(&node.repair().await.state);
+    });
+}

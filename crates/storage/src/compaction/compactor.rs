@@ -358,6 +358,11 @@ impl Shard {
         Some(Job { table, options, files, descriptions, task })
     }
 
+    /// Copies of the table that have begun on the shard. `None`: it is not there.
+    fn copies_begun(&self, table: TableId) -> Option<u64> {
+        self.engine_ref().tables.get(table).map(|table| table.copies_begun)
+    }
+
     /// The table as it is now, and its files.
     pub(crate) fn files_of(&self, id: TableId) -> Option<(Rc<Table>, Vec<LiveFile>)> {
         let engine = self.engine_ref();
@@ -413,9 +418,14 @@ impl Shard {
             let Some(task) = strategy::choose_all(&options, &descriptions, &facts) else { return Ok(()) };
             let is_last = task.inputs.len() == files.len();
             let only_repaired = options.common.only_purge_repaired;
+            let copies_begun = self.copies_begun(table);
             let Some(done) =
                 self.run_task(&definition, &files, &task, only_repaired, garbage::how(&definition)).await?
             else {
+                if copies_begun != self.copies_begun(table) {
+                    // What it purged may hide what a copy brings. The next try purges nothing as long as that is there.
+                    continue;
+                }
                 return Ok(());
             };
             self.note(&Job { table: definition, options, files, descriptions, task }, done);

@@ -35,6 +35,10 @@ pub struct Outputs {
     /// Those that are written.
     pub(crate) finished: Vec<FileName>,
     pub(super) current: Option<(FileName, SstableWriter)>,
+    /// The one that is being created: something of it may be there.
+    pub(super) beginning: Option<FileName>,
+    /// True if they are a copy's: an operator who stops the compaction under way does not mean them.
+    pub(super) is_copy: bool,
     /// The part of the ring that the current one is in.
     pub(super) part: u32,
     /// What of the current one was counted against the throughput.
@@ -108,7 +112,7 @@ impl Sink for Outputs {
 
     async fn pause(&self) -> Result<(), CompactionError> {
         self.shard.runtime().maybe_yield().await;
-        self.shard.compactor().go_on()
+        if self.is_copy { Ok(()) } else { self.shard.compactor().go_on() }
     }
 
     fn count_merged(&mut self, inputs: usize) {
@@ -140,6 +144,8 @@ impl Outputs {
             origin,
             finished: Vec::new(),
             current: None,
+            beginning: None,
+            is_copy: true,
             part: 0,
             counted: 0,
             bytes: 0,
@@ -167,17 +173,21 @@ impl Outputs {
         let generation = shard.flusher().generations.next(shard.runtime());
         let descriptor = Descriptor { version: Version::DA, generation: generation.clone() };
         let name = FileName { table: self.table.id, folder: self.folder.0.clone(), descriptor };
+        // Whoever gives up in between knows what to remove.
+        self.beginning = Some(name.clone());
         shard.manifest().append(Record::Begun(name.clone())).await?;
         let (estimates, origin) = (self.estimates.clone(), self.origin.clone());
         let created =
             SstableWriter::create(shard.runtime(), &self.folder.1, generation, &self.table, estimates, origin).await;
         match created {
             Ok(writer) => {
+                self.beginning = None;
                 self.counted = 0;
                 Ok(&mut self.current.insert((name, writer)).1)
             }
             Err(error) => {
                 shard.remove_leftovers(&name).await;
+                self.beginning = None;
                 Err(error.into())
             }
         }
@@ -195,10 +205,16 @@ impl Outputs {
 
     /// Removes all that was written.
     pub async fn give_up(mut self) {
+        self.finished.extend(self.beginning.take());
         if let Some((name, writer)) = self.current.take() {
             writer.abandon().await;
             self.finished.push(name);
         }
+        self.remove_finished().await;
+    }
+
+    /// Removes those that are written.
+    pub async fn remove_finished(&self) {
         for name in &self.finished {
             self.shard.remove_leftovers(name).await;
         }

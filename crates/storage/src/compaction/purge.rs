@@ -27,6 +27,14 @@ pub struct Rules {
     pub planted: Planted,
 }
 
+impl Rules {
+    /// Those of a copy: nothing is left out but what is hidden, and cells of dropped columns, unless they are newer than the drop and of `dropped`.
+    pub fn nothing_purged(table: &Rc<Table>, dropped: Vec<ColumnId>, planted: Planted) -> Rules {
+        let (table, has_purged) = (Rc::clone(table), Cell::new(false));
+        Rules { table, now: 0, gc_before: None, dropped, has_purged, planted }
+    }
+}
+
 /// What holds for one partition.
 pub struct Purge<'r> {
     rules: &'r Rules,

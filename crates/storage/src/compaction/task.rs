@@ -106,6 +106,8 @@ pub(super) struct Inputs {
     shadows: Vec<LiveFile>,
     /// The greatest of their ends.
     end: ReplayPosition,
+    /// Copies of the table that had begun on the shard.
+    copies_begun: u64,
 }
 
 impl Shard {
@@ -120,6 +122,10 @@ impl Shard {
     ) -> Result<Option<Compacted>, CompactionError> {
         self.wait_in_force().await.map_err(|error| CompactionError::Folder(error.to_string()))?;
         let Some(mut inputs) = self.inputs(table, files, task) else { return Ok(None) };
+        if !task.expired.is_empty() && self.has_received_since(table, files) {
+            stdx::sometimes!("expired files stay since a range is received");
+            return Ok(None);
+        }
         if let How::Collect(_) = how {
             inputs.find_shadows(files);
         }
@@ -159,15 +165,14 @@ impl Shard {
         let bytes_out = opened.iter().map(|sstable| sstable.disk_bytes()).sum();
         let merged = std::mem::take(&mut outputs.merged);
         let done = Compacted { inputs: inputs.all.len() as u64, outputs: opened.len() as u64, bytes: outputs.bytes };
+        let has_purged = rules.has_purged.get();
         let change = match how {
             // What could not be read is not there any more.
             How::Scrub(_) => FilesChange::Other,
-            _ => FilesChange::Compacted {
-                has_purged: rules.has_purged.get() && !self.planted().is(Bug::PurgedStaysCached),
-            },
+            _ => FilesChange::Compacted { has_purged: has_purged && !self.planted().is(Bug::PurgedStaysCached) },
         };
-        if !self.exchange(table, &inputs, &outputs, opened, change).await {
-            stdx::sometimes!("truncated during a compaction");
+        if !self.exchange(table, &inputs, &outputs, opened, (change, has_purged)).await {
+            stdx::sometimes!("inputs gone, or a range received, during a compaction");
             outputs.give_up().await;
             return Ok(None);
         }
@@ -191,7 +196,8 @@ impl Shard {
         let ends = all.iter().map(|(_, live)| live.end);
         let end = ends.max_by_key(|end| (end.boot, end.sequence))?;
         let read = task.inputs.iter().map(|place| files[*place].clone()).collect();
-        Some(Inputs { read, all, shadows: Vec::new(), end })
+        let copies_begun = self.engine_ref().tables.get(table.id)?.copies_begun;
+        Some(Inputs { read, all, shadows: Vec::new(), end, copies_begun })
     }
 
     /// Whether all inputs are what the table and the manifest have.
@@ -245,6 +251,22 @@ impl Shard {
             && self.is_covered(table, inputs)
             && (!only_repaired || files.all(is_repaired))
             && !self.has_released(table).await
+    }
+
+    /// True if the table receives a range, or has a file that was not there when `files` were looked at: what expired files hide may be in it.
+    fn has_received_since(&self, table: &Table, files: &[LiveFile]) -> bool {
+        let engine = self.engine_ref();
+        let is_known = |file: &LiveFile| files.iter().any(|known| Rc::ptr_eq(&known.sstable, &file.sstable));
+        let is_kept = !self.planted().is(Bug::PurgedWhileReceiving);
+        is_kept
+            && engine.tables.get(table.id).is_some_and(|table| table.copies > 0 || !table.files.iter().all(is_known))
+    }
+
+    /// True if the table has begun to receive a range since a compaction began: what that purged may hide what comes.
+    fn receives_since(&self, table: &Table, inputs: &Inputs) -> bool {
+        let engine = self.engine_ref();
+        let is_kept = !self.planted().is(Bug::PurgedWhileReceiving);
+        is_kept && engine.tables.get(table.id).is_some_and(|table| table.copies_begun != inputs.copies_begun)
     }
 
     /// Whether no start replays what is in the inputs. One that was frozen beside a large write has a part of it, and its record counts until
@@ -320,6 +342,8 @@ impl Shard {
             origin: Origin { host, shard_count: self.sharder().shards, shard, log },
             finished: Vec::new(),
             current: None,
+            beginning: None,
+            is_copy: false,
             part: 0,
             counted: 0,
             bytes: 0,
@@ -397,15 +421,15 @@ impl Shard {
         Ok(opened)
     }
 
-    /// Puts the outputs in the inputs' place, in the manifest and in memory. False: an input is not live any more, and nothing of the
-    /// outputs is.
+    /// Puts the outputs in the inputs' place, in the manifest and in memory. False: an input is not live any more, or something was purged that a copy
+    /// which began meanwhile may bring back; nothing of the outputs is live.
     async fn exchange(
         &self,
         table: &Table,
         inputs: &Inputs,
         outputs: &Outputs,
         opened: Vec<Rc<Sstable>>,
-        change: FilesChange,
+        (change, has_purged): (FilesChange, bool),
     ) -> bool {
         let record = ReplacedRecord {
             table: table.id,
@@ -419,7 +443,7 @@ impl Shard {
         loop {
             // Nothing is discarded between the look and the swap: it would find inputs that are not there any more, or no outputs yet.
             let permit = self.compactor().exchange.acquire().await;
-            if !self.are_live(table, inputs) {
+            if !self.are_live(table, inputs) || (has_purged && self.receives_since(table, inputs)) {
                 drop(permit);
                 if is_undecided {
                     self.settle().await;

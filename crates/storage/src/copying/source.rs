@@ -2,9 +2,10 @@
 
 use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::task::Poll;
+use std::time::Duration;
 
 use mutation::{ClusteringBound, ClusteringRef, Deletion, MutationEncoder, RowRef};
 use runtime::Runtime;
@@ -73,7 +74,7 @@ impl CopySource {
         let sink =
             Pages { runtime: self.shard.runtime().clone(), table: self.table.id, open: None, slot: Rc::clone(&slot) };
         let merging = merge(self.shard.clone(), Rc::clone(&self.table), self.files.clone(), range, sink);
-        CopyScan { merging: Some(Box::pin(merging)), slot }
+        CopyScan { runtime: self.shard.runtime().clone(), merging: Some(Box::pin(merging)), slot }
     }
 }
 
@@ -96,14 +97,10 @@ async fn merge(
         scan.seek_after(range.after).await?;
         inputs.push(Input::new(scan, file.is_shared));
     }
-    let rules = Rules {
-        table,
-        now: 0,
-        gc_before: None,
-        dropped: Vec::new(),
-        has_purged: Cell::new(false),
-        planted: shard.planted(),
-    };
+    // Cells that are newer than the drop are shown if the column comes back.
+    let dropped = table.dropped.values().filter(|dropped| table.column(&dropped.column.name).is_none());
+    let dropped = dropped.map(|dropped| dropped.column.id).collect();
+    let rules = Rules::nothing_purged(&table, dropped, shard.planted());
     let merge = Merge {
         inputs,
         rules: &rules,
@@ -123,8 +120,18 @@ async fn merge(
 /// A merge under way.
 type Merging = Pin<Box<dyn Future<Output = Result<(), CompactionError>>>>;
 
+/// Mutations of a scan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CopyPage {
+    /// Each as `mutation::MutationEncoder` writes it, in the order of tokens. A long partition is in several.
+    pub mutations: Vec<Vec<u8>>,
+    /// True if the range is at its end.
+    pub is_last: bool,
+}
+
 /// A scan of a range, which goes on as its pages are asked for.
 pub struct CopyScan {
+    runtime: Runtime,
     /// `None`: it is over.
     merging: Option<Merging>,
     slot: Rc<Slot>,
@@ -151,16 +158,17 @@ impl std::fmt::Debug for CopyScan {
 }
 
 impl CopyScan {
-    /// The next mutations, in the order of tokens, about `bytes` of them. A long partition comes as several. None: the range is at its end. After an error there is no
-    /// next page.
-    pub async fn page(&mut self, bytes: usize) -> Result<Vec<Vec<u8>>, CopyError> {
+    /// The next mutations, about `bytes` of them, or those that are found within a time: maybe none, where much is read that nothing is given of. After an
+    /// error there is no next page.
+    pub async fn page(&mut self, bytes: usize, time: Duration) -> Result<CopyPage, CopyError> {
         self.slot.wanted.set(bytes);
         let slot = Rc::clone(&self.slot);
         if let Some(merging) = &mut self.merging {
+            let mut over = pin!(self.runtime.sleep(time));
             let merged = poll_fn(|context| match merging.as_mut().poll(context) {
                 Poll::Ready(merged) => Poll::Ready(Some(merged)),
                 Poll::Pending if slot.is_full() => Poll::Ready(None),
-                Poll::Pending => Poll::Pending,
+                Poll::Pending => over.as_mut().poll(context).map(|()| None),
             });
             if let Some(merged) = merged.await {
                 self.merging = None;
@@ -168,7 +176,7 @@ impl CopyScan {
             }
         }
         self.slot.bytes.set(0);
-        Ok(self.slot.page.take())
+        Ok(CopyPage { mutations: self.slot.page.take(), is_last: self.merging.is_none() })
     }
 }
 

@@ -13,7 +13,7 @@ use schema::{ColumnId, Table};
 use crate::memtable::{FlushItem, FlushWalk, Memtable};
 
 /// The columns that the table has no more, of which the memtable has cells that are newer than the drop.
-pub(super) async fn still_written(runtime: &Runtime, memtable: &Rc<Memtable>, table: &Table) -> Vec<ColumnId> {
+pub(crate) async fn still_written(runtime: &Runtime, memtable: &Rc<Memtable>, table: &Table) -> Vec<ColumnId> {
     let gone = table.dropped.values().filter(|dropped| table.column(&dropped.column.name).is_none());
     let mut gone: Vec<(ColumnId, i64)> = gone.map(|dropped| (dropped.column.id, dropped.dropped_at_micros)).collect();
     let mut found = Vec::new();

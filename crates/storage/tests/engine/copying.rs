@@ -1,14 +1,16 @@
 //! Copies of token ranges between shards: what one has, another has then; whole, or not at all.
 
+use std::time::Duration;
+
 use mutation::MutationRef;
 use runtime::Runtime;
-use schema::TableId;
+use schema::{SchemaChange, TableId};
 use storage::{CopyError, CopySource, CopyTarget, Shard};
 use topology::{Token, TokenRange, token_of};
 
 use crate::harness::{
-    Folder, OTHER, Setup, TABLE, apply, key_of, mutation, read_all_rows, read_all_rows_at, read_rows, truncate,
-    with_shard, with_shards, write_rows,
+    Folder, OTHER, PAGE_TIME, Setup, TABLE, apply, fill_memory, key_of, mutation, read_all_rows, read_all_rows_at,
+    read_rows, truncate, with_shard, with_shards, write_rows,
 };
 
 const ALL: TokenRange = TokenRange { after: Token::MIN, end: Token::MAX };
@@ -20,13 +22,14 @@ async fn copied(shard: &Shard, table: TableId) -> Vec<Vec<u8>> {
     for (number, range) in source.cut(ALL, 10_000).into_iter().enumerate() {
         let mut scan = source.scan(range);
         loop {
-            let page = scan.page(1 + number * 977 % 5_000).await.expect("the disk works");
-            if page.is_empty() {
+            let page = scan.page(1 + number * 977 % 5_000, PAGE_TIME).await.expect("the disk works");
+            let mut tokens = page.mutations.iter().map(|bytes| MutationRef::decode(bytes).expect("a mutation").token());
+            assert!(tokens.clone().is_sorted() && tokens.all(|token| range.contains(token)));
+            assert!(page.is_last || !page.mutations.is_empty(), "there is time enough for some");
+            all.extend(page.mutations);
+            if page.is_last {
                 break;
             }
-            let mut tokens = page.iter().map(|bytes| MutationRef::decode(bytes).expect("a mutation").token());
-            assert!(tokens.clone().is_sorted() && tokens.all(|token| range.contains(token)));
-            all.extend(page);
         }
     }
     all
@@ -231,4 +234,143 @@ fn a_range_is_cut_into_ranges_that_tile_it() {
         assert_eq!(source.cut(ALL, u64::MAX), [ALL]);
     };
     with_shard(&Setup::new(&folder, 1), body).expect("it opens");
+}
+
+#[test]
+fn a_page_that_is_out_of_time_is_followed_by_the_rest() {
+    let folder = Folder::new("copy-page-time");
+    let body = |_, shard: Shard| async move {
+        write_rows(&shard, TABLE, 0..3_000, &[7; 100]).await;
+        let expected = copied(&shard, TABLE).await;
+        let source = CopySource::open(&shard, TABLE).await.expect("the disk works");
+        let (mut scan, mut all, mut empty) = (source.scan(ALL), Vec::new(), 0);
+        loop {
+            let page = scan.page(usize::MAX, Duration::ZERO).await.expect("the disk works");
+            empty += u32::from(page.mutations.is_empty());
+            all.extend(page.mutations);
+            if page.is_last {
+                break;
+            }
+        }
+        assert!(empty > 0, "some page has nothing, and more follows");
+        assert_eq!(all.len(), expected.len());
+        assert_eq!(all, expected);
+    };
+    with_shard(&Setup::new(&folder, 1), body).expect("it opens");
+}
+
+#[test]
+fn a_shard_without_free_memory_makes_no_small_files() {
+    let folder = Folder::new("copy-full-memory");
+    let mut setup = Setup::new(&folder, 1);
+    setup.options.memory_bytes = 2 << 20;
+    let body = |runtime: Runtime, shard: Shard| async move {
+        let mut target = CopyTarget::begin(&shard, TABLE, ALL).expect("the table is there");
+        for round in 0..5 {
+            // Others take all that is left, and no flush has run yet.
+            fill_memory(&runtime, &shard, round * 100_000).await;
+            for number in 0..20 {
+                target.put(&mutation(TABLE, round * 100 + number, 1, &[8; 300])).await.expect("it waits for memory");
+            }
+        }
+        assert_eq!(target.finish().await.expect("the disk works").files, 1);
+        assert_eq!(read_all_rows(&shard, TABLE).await.len(), 100);
+        let mut target = CopyTarget::begin(&shard, TABLE, ALL).expect("the table is there");
+        let huge = target.put(&mutation(TABLE, 1, 1, &vec![7; 2 << 20])).await;
+        assert!(matches!(huge, Err(CopyError::TooLarge { budget: 2_097_152, .. })), "{huge:?}");
+    };
+    with_shard(&setup, body).expect("it opens");
+}
+
+#[test]
+fn a_disk_that_is_nearly_full_takes_no_copy() {
+    let folder = Folder::new("copy-disk-full");
+    let path = folder.path.clone();
+    let free =
+        with_shard(&Setup::new(&folder, 1), |runtime: Runtime, _| async move { runtime.free_bytes(&path).await });
+    let free = free.expect("it opens").expect("the file system says it");
+    let mut setup = Setup::new(&folder, 2);
+    // Compactions leave three of them, and flushes one.
+    setup.options.disk_reserve = free / 5 * 2;
+    let laid = &folder;
+    let body = |runtime: Runtime, shard: Shard| async move {
+        let received = receive(&shard, &[mutation(TABLE, 1, 1, b"value")]).await;
+        let Err(error) = received else { panic!("it was refused room") };
+        assert!(error.to_string().contains("disk nearly full"), "{error}");
+        crate::harness::until(&runtime, "nothing of it stays", || files_in(laid) == 0).await;
+        crate::harness::until(&runtime, "the memory is given back", || shard.stats().memory_used == 0).await;
+        write_rows(&shard, TABLE, 0..5, b"value").await;
+        shard.flush(TABLE).await.expect("a flush takes what is left");
+    };
+    with_shard(&setup, body).expect("it opens");
+}
+
+#[test]
+fn what_is_copied_is_purged_without_another_write() {
+    let folder = Folder::new("copy-covered");
+    let mut setup = Setup::new(&folder, 1);
+    setup.gc_grace_seconds = Some(0);
+    let body = |_, shard: Shard| async move {
+        write_rows(&shard, OTHER, 0..10, b"value").await;
+        receive(&shard, &[mutation(TABLE, 1, 10, b"old"), mutation(TABLE, 2, 10, b"value")]).await.expect("it belongs");
+        receive(&shard, &[deletion(1, 20)]).await.expect("it belongs there");
+        shard.compact(TABLE).await.expect("the disk works");
+        assert_eq!(copied(&shard, TABLE).await.len(), 1, "the deletion is purged with what it deletes");
+        assert_eq!(read_all_rows_at(&shard, TABLE, 2_000).await, [2]);
+        // The log still has something of this one, which a start replays.
+        write_rows(&shard, TABLE, 3..4, b"value").await;
+        receive(&shard, &[deletion(2, 20)]).await.expect("it belongs there");
+    };
+    with_shard(&setup, body).expect("it opens");
+    let body = |_, shard: Shard| async move {
+        assert!(shard.stats().replayed >= 11, "{:?}", shard.stats());
+        assert_eq!(read_all_rows_at(&shard, TABLE, 2_000).await, [3]);
+        read_all_rows(&shard, OTHER).await.len()
+    };
+    assert_eq!(with_shard(&setup.boot(2), body).expect("it opens"), 10);
+}
+
+/// A column may come back (`DROP … USING TIMESTAMP`), and then shows what was written after it was dropped.
+#[test]
+fn cells_newer_than_the_drop_of_their_column_are_copied() {
+    let folders = ["copy-dropped-source", "copy-dropped"].map(Folder::new);
+    let without = |setup: &Setup| {
+        let schema = setup.schema();
+        let before = schema.table_by_id(TABLE).expect("it is there");
+        let columns = before.columns().iter().filter(|column| column.name != "value").cloned().collect();
+        let mut table = schema::Table::new(TABLE, "ks", &before.name, columns, before.options.clone());
+        let column = before.column("value").expect("it is there").clone();
+        table.dropped.insert("value".to_owned(), schema::DroppedColumn { column, dropped_at_micros: 10 });
+        table.next_column_id = before.next_column_id;
+        schema.with_all(&[SchemaChange::PutTable(Box::new(table))])
+    };
+    let setups = folders.each_ref().map(|folder| Setup::new(folder, 1));
+    let source = &setups[0];
+    let body = |_, shard: Shard| async move {
+        apply(&shard, &mutation(TABLE, 1, 5, b"older")).await;
+        apply(&shard, &mutation(TABLE, 2, 20, b"newer")).await;
+        shard.update_schema(&without(source));
+        copied(&shard, TABLE).await
+    };
+    let all = with_shard(source, body).expect("it opens");
+    let setup = &setups[1];
+    let body = |_, shard: Shard| async move {
+        shard.update_schema(&without(setup));
+        receive(&shard, &all).await.expect("the disk works");
+        let again = copied(&shard, TABLE).await;
+        let cells = |number: u32| {
+            let of_it = again.iter().map(|bytes| MutationRef::decode(bytes).expect("a mutation"));
+            let of_it = of_it.filter(|mutation| mutation.key() == key_of(number)).collect::<Vec<_>>();
+            of_it
+                .iter()
+                .flat_map(|mutation| mutation.items())
+                .map(|item| match item {
+                    mutation::Item::Row(_, row) => row.cells().count(),
+                    _ => 0,
+                })
+                .sum::<usize>()
+        };
+        assert_eq!((cells(1), cells(2)), (0, 1), "what is newer than the drop stays");
+    };
+    with_shard(setup, body).expect("it opens");
 }

@@ -435,7 +435,7 @@ fn copied_counters_are_counted_once() {
     let copied = async |shard: &Shard| {
         let source = CopySource::open(shard, COUNTERS).await.expect("the disk works");
         let mut scan = source.scan(TokenRange { after: Token::MIN, end: Token::MAX });
-        scan.page(1 << 20).await.expect("the disk works")
+        scan.page(1 << 20, PAGE_TIME).await.expect("the disk works").mutations
     };
     let others = with_shard(&setup(&folders[1]), async |_, shard| {
         let delta = delta(1, Some(5), 10, &[(N, 7)]);

@@ -24,6 +24,9 @@ pub const COUNTERS: TableId = TableId([3; 16]);
 /// Its rows grow: `elements` is a list.
 pub const GROWING: TableId = TableId([9; 16]);
 
+/// Time in which each page of a copy is found.
+pub const PAGE_TIME: Duration = Duration::from_secs(3600);
+
 /// A folder that is empty at first and gone at the end.
 pub struct Folder {
     pub path: PathBuf,
@@ -334,6 +337,19 @@ pub async fn write_rows(shard: &Shard, table: TableId, numbers: impl Iterator<It
         }
     }
     shard.drain().await.expect("the disk works");
+}
+
+/// Writes rows to another table until memtables have all of the shard's memory.
+pub async fn fill_memory(runtime: &Runtime, shard: &Shard, first: u32) {
+    for number in first.. {
+        match shard.apply(&mutation(OTHER, number, 1, &[7; 2_000])) {
+            Ok(_) => {}
+            Err(ApplyError::MemoryBusy) => return,
+            // Less than that is in the log's buffers when it has caught up.
+            Err(ApplyError::LogBusy) => runtime.sleep(Duration::from_micros(100)).await,
+            Err(error) => panic!("the write was refused: {error}"),
+        }
+    }
 }
 
 #[derive(Default)]

@@ -5,6 +5,7 @@ mod cache;
 mod compaction_crashes;
 mod compactions;
 mod copying;
+mod copying_crashes;
 mod counters;
 mod files;
 mod flushes;

@@ -17,7 +17,7 @@ use storage::{
 };
 use topology::{ReplicationStrategy, Sharder, Token, TokenRange, token_of};
 
-use crate::harness::{Folder, Meeting, planted, truncate};
+use crate::harness::{Folder, Meeting, PAGE_TIME, planted, truncate};
 
 const TABLE: TableId = TableId([5; 16]);
 const STATIC: ColumnId = ColumnId(2);
@@ -359,12 +359,12 @@ async fn carry_out(runtime: Runtime, shard: Shard, steps: &[Step], seed: u64) ->
                 for range in source.cut(TokenRange { after: Token::MIN, end: Token::MAX }, 2_000) {
                     let mut scan = source.scan(range);
                     loop {
-                        let page = scan.page(1 + place * 37 % 3_000).await;
+                        let page = scan.page(1 + place * 37 % 3_000, PAGE_TIME).await;
                         let page = page.unwrap_or_else(|error| panic!("{}: {error}", context()));
-                        if page.is_empty() {
+                        rest.extend(page.mutations);
+                        if page.is_last {
                             break;
                         }
-                        rest.extend(page);
                     }
                 }
                 // A part of it comes before what is done next, and comes again.

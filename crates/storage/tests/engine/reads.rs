@@ -369,11 +369,11 @@ async fn copy(random: &mut Random, shard: &Shard, from: TableId, to: TableId) {
     for range in source.cut(TokenRange { after: Token::MIN, end: Token::MAX }, 500) {
         let mut scan = source.scan(range);
         loop {
-            let page = scan.page(1 + random.below(2_000) as usize).await.expect("the files can be read");
-            if page.is_empty() {
+            let page = scan.page(1 + random.below(2_000) as usize, PAGE_TIME).await.expect("the files can be read");
+            all.extend(page.mutations);
+            if page.is_last {
                 break;
             }
-            all.extend(page);
         }
     }
     while !all.is_empty() {
