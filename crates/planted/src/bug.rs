@@ -254,6 +254,8 @@ bugs! {
         "Replicas that gain a range are read before they have copied it.";
     LosingNotWrittenAfterFlip, "losing-not-written-after-flip", Coordinator, "moving::what_is_written_after_the_flip_is_at_the_losing_replicas_too",
         "Replicas that lose a range are not written any more while lagging coordinators may read them.";
+    CleanupOfPending, "cleanup-of-pending", Requests, "plan::kept::tests::a_node_keeps_what_it_is_a_replica_of_before_or_after",
+        "A cleanup drops the ranges that an operation gives to the node.";
     PurgedWhileReceiving, "purged-while-receiving", Storage, "copying::nothing_is_purged_while_a_range_is_received",
         "Compaction purges tombstones of a table while older rows of it are received.";
     LocalCountsRemote, "local-counts-remote", Coordinator, "counters::a_local_level_counts_no_answers_of_other_datacenters",

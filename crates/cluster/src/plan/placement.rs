@@ -88,6 +88,11 @@ impl Placement {
         replication
     }
 
+    /// The rules that keyspaces may name, the operation that moves tokens of the present ring, if one does, and the bug that was planted.
+    pub(super) fn rules(&self) -> (&Strategies, Option<Rc<Operation>>, Planted) {
+        (&self.strategies, self.operation.borrow().clone(), self.planted)
+    }
+
     /// The connection to another node of the present ring.
     pub(crate) fn peer(&self, host_id: HostId) -> Option<Peer> {
         self.peers.as_ref().and_then(|peers| peers.get(host_id))
