@@ -60,6 +60,10 @@ pub enum Question {
     },
     /// Read each file of these tables through, and write damaged ones anew.
     Scrub(Vec<TableName>),
+    /// Drop what of these tables has tokens that the node does not keep.
+    CleanUp(Vec<TableName>),
+    /// The same of all tables that the node has, on all shards. To shard 0.
+    CleanUpAll,
     /// Take in files that were laid into this table's folder, of shard 0.
     Refresh(TableName),
     /// Say which nodes have a copy of a partition.

@@ -507,6 +507,7 @@ pub struct ScrubFacts {
 #[allow(missing_docs, reason = "the names say it")]
 pub struct CompactionFacts {
     pub number: u64,
+    pub is_cleanup: bool,
     pub table: TableName,
     pub written: u64,
     pub input: u64,

@@ -18,7 +18,7 @@ use internode::{Incoming, LocalNode, PeerSocket, Peers};
 use runtime::{Mesh, MeshSeat, Runtime, ShardId, TaskHandle};
 use schema::TableId;
 use topology::operations::Operation;
-use topology::{ConsistencyLevel, HostId, ReplicationStrategy, Ring, Sharder, Strategies, Token};
+use topology::{ConsistencyLevel, HostId, ReplicationStrategy, Ring, Sharder, Strategies, Token, TokenRanges};
 
 use crate::fence::Fence;
 use crate::hints::Delivery;
@@ -189,6 +189,13 @@ impl Coordinator {
     /// The same of a strategy, for all keyspaces that no operation of their own moves.
     pub fn replication(&self, strategy: &ReplicationStrategy) -> Rc<Replication> {
         self.inner.placement.replication(strategy)
+    }
+
+    /// The tokens of a keyspace of which this node keeps what it has, as this shard plans at present: those that it is a replica of before the operation that moves
+    /// tokens, or after it; all where rows are on each node, or where this node does not have the strategy's rules. What it has of others are leftovers. To be asked
+    /// again before each step that goes by it: the next operation may give the node more.
+    pub fn kept_ranges(&self, keyspace: &str, strategy: &ReplicationStrategy) -> TokenRanges {
+        self.inner.placement.kept_ranges(keyspace, strategy)
     }
 
     /// Whom a read of `token`, or a round at a serial level, goes to, if enough of them are alive.

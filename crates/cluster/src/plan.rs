@@ -2,6 +2,7 @@
 
 mod choice;
 mod count;
+mod kept;
 mod moving;
 mod nodes;
 mod placement;

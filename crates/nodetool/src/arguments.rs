@@ -175,6 +175,8 @@ pub(crate) enum Command {
     /// Rewrite SSTables to remove deleted or overwritten data
     #[command(name = "garbagecollect")]
     GarbageCollect(GarbageCollect),
+    /// Remove data of token ranges that the node does not own any more
+    Cleanup(Cleanup),
     /// Scrub SSTables: rewrite damaged ones from their readable rows
     Scrub(Scrub),
     /// Repair tables: each replica of a token range copies from all others what it lacks
@@ -348,6 +350,17 @@ pub(crate) struct GarbageCollect {
     /// Granularity: ROW removes deleted partitions and rows, CELL also overwritten or deleted cells
     #[arg(short = 'g', long, value_name = "GRANULARITY", default_value = "ROW")]
     pub(crate) granularity: String,
+    /// Concurrent SSTables; ignored: each shard rewrites one at a time
+    #[arg(short = 'j', long)]
+    pub(crate) jobs: Option<u32>,
+    /// Only this keyspace
+    pub(crate) keyspace: Option<String>,
+    /// Only these tables
+    pub(crate) tables: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Cleanup {
     /// Concurrent SSTables; ignored: each shard rewrites one at a time
     #[arg(short = 'j', long)]
     pub(crate) jobs: Option<u32>,

@@ -54,6 +54,7 @@ pub(crate) fn run(command: &Command, node: &mut dyn Surroundings) -> Result<Answ
         Command::Drain => done(node, Request::post("/storage_service/drain")),
         Command::Compact(arguments) => compaction::compact(arguments, node),
         Command::GarbageCollect(arguments) => compaction::collect_garbage(arguments, node),
+        Command::Cleanup(arguments) => compaction::clean_up(arguments, node),
         Command::Scrub(arguments) => scrub::run(arguments, node),
         Command::Repair(arguments) => repair::run(arguments, node),
         Command::CompactionStats(arguments) => compactionstats::run(arguments, node),

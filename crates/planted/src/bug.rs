@@ -256,6 +256,8 @@ bugs! {
         "Replicas that lose a range are not written any more while lagging coordinators may read them.";
     CommitWithoutFence, "commit-without-fence", Coordinator, "moving::a_commit_at_one_replica_is_planned_again_when_its_range_moves",
         "A conditional statement of one replica commits by a plan from before a change of the ring or of the table.";
+    CleanupOfPending, "cleanup-of-pending", Requests, "plan::kept::tests::a_node_keeps_what_it_is_a_replica_of_before_or_after",
+        "A cleanup drops the ranges that an operation gives to the node.";
     PurgedWhileReceiving, "purged-while-receiving", Storage, "copying::nothing_is_purged_while_a_range_is_received",
         "Compaction purges tombstones of a table while older rows of it are received.";
     LocalCountsRemote, "local-counts-remote", Coordinator, "counters::a_local_level_counts_no_answers_of_other_datacenters",

@@ -126,6 +126,8 @@ pub(crate) enum ControlRequest {
         /// The keyspace for names without one.
         keyspace: Option<String>,
     },
+    /// Drop what the shard has of token ranges that this node does not keep.
+    CleanUp,
     /// Say who the shard's clients are.
     Clients,
     /// From shard 0: give the ends of the commit log.
@@ -173,6 +175,8 @@ pub(crate) enum ControlReply {
     LogEnds(Vec<ReplayPosition>),
     /// To [`ControlRequest::Left`].
     Left(Result<u64, String>),
+    /// To [`ControlRequest::CleanUp`]: the first table that failed, and why.
+    CleanedUp(Result<(), String>),
     /// To [`ControlRequest::DiskBytes`].
     DiskBytes(u64),
     /// To [`ControlRequest::PendingHints`].

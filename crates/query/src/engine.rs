@@ -7,6 +7,7 @@
 mod agreed;
 mod batch;
 mod call;
+mod cleanup;
 mod conditional;
 mod control;
 mod counting;
@@ -38,6 +39,7 @@ mod virtual_read;
 mod virtual_result;
 mod write;
 
+pub use cleanup::{clean_up, clean_up_table};
 pub use ddl::settings;
 pub use endpoints::{EndpointsError, endpoints};
 use failed::FailedRequests;

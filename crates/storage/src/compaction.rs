@@ -5,10 +5,12 @@
 //! task      one compaction: Begun, merge, Replaced, swap, remove
 //! merge     the inputs' items in order, reconciled      purge   what may be left out for good
 //! compactor the shard's task in the background      garbage each file alone, less what others hide
+//! cleanup   each file alone, less the tokens that the node does not keep
 //! ```
 //!
 //! See `docs/internals/compaction.md`.
 
+mod cleanup;
 mod compactor;
 mod garbage;
 mod merge;
@@ -19,6 +21,7 @@ mod scrub;
 pub mod strategy;
 mod task;
 
+pub use cleanup::Cleaned;
 pub(crate) use compactor::Compactor;
 pub(crate) use merge::{Input, Merge, Sink};
 pub(crate) use outputs::Outputs;

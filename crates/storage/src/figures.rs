@@ -130,11 +130,22 @@ impl Buckets {
     }
 }
 
+/// The purpose of a compaction that runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CompactionKind {
+    /// Any but those below.
+    Compaction,
+    /// Tokens that the node does not keep are dropped.
+    Cleanup,
+}
+
 /// A compaction under way.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunningCompaction {
     /// Counts the shard's compactions since the start.
     pub number: u64,
+    /// Its purpose.
+    pub kind: CompactionKind,
     /// The table's keyspace.
     pub keyspace: String,
     /// The table.

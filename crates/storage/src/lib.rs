@@ -42,11 +42,11 @@ pub use batch_head::{BatchHead, BatchName};
 pub use batchlog::{BatchId, UnfinishedBatch, batch_created, is_batch_unfinished};
 pub use cache::CacheCounters;
 pub use chunked_apply::is_small;
-pub use compaction::{Compacted, CompactionError, Garbage, Scrubbed};
+pub use compaction::{Cleaned, Compacted, CompactionError, Garbage, Scrubbed};
 pub use copying::{Copied, CopyError, CopyPage, CopyScan, CopySource, CopyTarget, PurgeHold};
 pub use counter::{CountError, counters_unsynced};
 pub use error::{ApplyError, FlushError, OpenError, SyncError};
-pub use figures::{Buckets, EndedCompaction, RunningCompaction, StorageLoad, TableFigures};
+pub use figures::{Buckets, CompactionKind, EndedCompaction, RunningCompaction, StorageLoad, TableFigures};
 pub use options::{ReplayPosition, StorageOptions, SyncMode, Truncations};
 pub use recovery::{
     DoubtfulManifests, FilesToTakeIn, OtherReplicas, doubt_manifests, find_data, find_files_at_start,

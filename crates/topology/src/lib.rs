@@ -15,6 +15,7 @@ pub mod ring;
 pub mod sharder;
 pub mod strategy;
 pub mod token;
+pub mod token_ranges;
 pub mod voters;
 
 pub use consistency::{ConsistencyLevel, HalfRequired, Required, required};
@@ -26,3 +27,4 @@ pub use strategy::{
     Factor, OptionsError, ReplicationStrategy, STRATEGY_PACKAGE, Strategies, Strategy, StrategyOptions,
 };
 pub use token::{Token, TokenRange, token_of};
+pub use token_ranges::TokenRanges;

@@ -10,6 +10,7 @@ mod change;
 mod codec;
 mod conditions;
 mod copying;
+mod kept;
 mod moves;
 mod needs;
 mod operation;

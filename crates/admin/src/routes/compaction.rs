@@ -26,6 +26,8 @@ pub(super) fn routes() -> Router<App> {
         .route("/column_family/major_compaction/{table}", post(compact_table))
         .route("/helenus/garbage_collection/{keyspace}", post(collect_garbage))
         .route("/helenus/scrub/{keyspace}", post(scrub))
+        .route("/storage_service/cleanup_all", post(clean_up_all))
+        .route("/storage_service/keyspace_cleanup/{keyspace}", post(clean_up))
         .route("/compaction_manager/compactions", get(compactions))
         .route("/compaction_manager/compaction_history", get(history))
         .route("/compaction_manager/stop_compaction", post(stop))
@@ -101,6 +103,25 @@ async fn collect_garbage(State(app): State<App>, Path(keyspace): Path<String>, p
     }
 }
 
+/// As in ScyllaDB it answers with 0. `global`, which there has the whole cluster cleaned, is taken for false.
+async fn clean_up_all(State(app): State<App>, parameters: Parameters) -> Reply {
+    parameters.only(&["global"])?;
+    if parameters.flag("global", false)? {
+        return Err(Problem::bad_request("global: true is not supported: each node drops its leftovers by itself"));
+    }
+    app.ask(0, Question::CleanUpAll).await?;
+    Ok(Json(0.into()))
+}
+
+/// The same of one keyspace. Of the server's own keyspaces nothing is dropped.
+async fn clean_up(State(app): State<App>, Path(keyspace): Path<String>, parameters: Parameters) -> Reply {
+    parameters.only(&["cf"])?;
+    if let Some(tables) = stored(&app, app.chosen(&keyspace, &parameters).await?).await? {
+        app.tell_all(Question::CleanUp(tables)).await?;
+    }
+    Ok(Json(0.into()))
+}
+
 /// Goes on when its asker has gone away: who does not hear of it has its snapshot all the same.
 async fn scrub(State(app): State<App>, Path(keyspace): Path<String>, parameters: Parameters) -> Reply {
     parameters.only(&["cf", "disable_snapshot"])?;
@@ -151,7 +172,7 @@ pub(super) async fn running(app: &App) -> Result<Vec<Value>, Problem> {
         let Answer::Compactions(running) = answer else { return Err(Problem::mixed_up()) };
         all.extend(running.into_iter().map(|compaction| {
             json!({
-                "id": format!("{shard}-{}", compaction.number), "task_type": "Compaction",
+                "id": format!("{shard}-{}", compaction.number), "task_type": if compaction.is_cleanup { "Cleanup" } else { "Compaction" },
                 "ks": compaction.table.keyspace, "cf": compaction.table.table,
                 // What is purged is not written: the end comes before this is the whole.
                 "completed": compaction.written.min(compaction.input), "total": compaction.input, "unit": "bytes",
@@ -198,7 +219,22 @@ async fn stop(State(app): State<App>, parameters: Parameters) -> Void {
     if !TYPES.contains(&kind.as_str()) {
         return Err(Problem::bad_request(format!("type: '{kind}' is none of {}", TYPES.join(", "))));
     }
-    if kind == "COMPACTION" { app.tell_all(Question::StopCompaction(None)).await } else { Ok(()) }
+    match kind.as_str() {
+        "COMPACTION" => stop_all(&app, false).await,
+        "CLEANUP" => stop_all(&app, true).await,
+        _ => Ok(()),
+    }
+}
+
+/// Stops all cleanups that run, or all compactions that are none.
+async fn stop_all(app: &App, are_cleanups: bool) -> Void {
+    for (shard, answer) in (0..).zip(app.ask_all(Question::Compactions).await?) {
+        let Answer::Compactions(running) = answer else { return Err(Problem::mixed_up()) };
+        for compaction in running.iter().filter(|compaction| compaction.is_cleanup == are_cleanups) {
+            app.ask(shard, Question::StopCompaction(Some(compaction.number))).await?;
+        }
+    }
+    Ok(())
 }
 
 async fn pending_tables(app: &App) -> Result<BTreeMap<TableName, u64>, Problem> {

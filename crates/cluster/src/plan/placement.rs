@@ -114,6 +114,11 @@ impl Placement {
         moves.map_err(|error| error.to_string())
     }
 
+    /// The rules that keyspaces may name, the operation that runs and moves replicas of a keyspace, if one does, and the bug that was planted.
+    pub(super) fn rules(&self, keyspace: &str) -> (&Strategies, Option<Rc<Operation>>, Planted) {
+        (&self.strategies, self.transition.borrow().running_of(keyspace), self.planted)
+    }
+
     /// The connection to another node of the present ring.
     pub(crate) fn peer(&self, host_id: HostId) -> Option<Peer> {
         self.peers.as_ref().and_then(|peers| peers.get(host_id))

@@ -52,6 +52,16 @@ impl Transition {
         &self.joining
     }
 
+    /// The operation that runs and moves replicas of a keyspace.
+    pub(super) fn running_of(&self, keyspace: &str) -> Option<Rc<Operation>> {
+        let is_of = |operation: &&Rc<Operation>| match &operation.target {
+            Target::Tokens(_) => true,
+            Target::Replication { keyspace: of, .. } => of == keyspace,
+            Target::Copy { .. } => false,
+        };
+        self.operations.iter().filter(|operation| operation.phase.is_running()).find(is_of).cloned()
+    }
+
     /// The phase of an operation.
     pub(crate) fn phase_of(&self, id: OperationId) -> Option<Phase> {
         self.operations.iter().find(|operation| operation.id == id).map(|operation| operation.phase)

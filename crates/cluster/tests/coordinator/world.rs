@@ -125,7 +125,8 @@ fn joining(shape: Shape, epoch: u64, phase: Phase, local: u8) -> (Rc<Ring>, Rc<O
     let tokens = [(joining.host_id, std::mem::take(&mut joining.tokens))].into();
     let (id, kind, target) = (OperationId(1), Kind::Bootstrap, Target::Tokens(tokens));
     let (is_without_copy, is_forced, lost) = (false, false, Default::default());
-    let operation = Operation { id, kind, phase, target, is_without_copy, is_forced, lost };
+    let (copied, has_given_tokens) = (BTreeSet::new(), false);
+    let operation = Operation { id, kind, phase, target, copied, has_given_tokens, is_without_copy, is_forced, lost };
     (Rc::new(Ring::new(Epoch(epoch), nodes, NodeIndex(u16::from(local)))), Rc::new(operation))
 }
 

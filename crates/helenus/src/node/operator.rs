@@ -16,11 +16,11 @@ use admin::{
     ScrubFacts, SnapshotFacts, SnapshotStep, TableName,
 };
 use cluster::coordinator::{Hints, answer_nanos, set_stream_throughput, stream_throughput};
-use query::{EndpointsError, Engine, endpoints};
+use query::{EndpointsError, Engine, clean_up, clean_up_table, endpoints};
 use runtime::{Group, Instant, Runtime};
 use schema::{Table, TableId};
 use server::Server;
-use storage::{Garbage, Shard, SnapshotError};
+use storage::{CompactionKind, Garbage, Shard, SnapshotError};
 use topology::HostId;
 
 use hints::{hint_facts, set_hints};
@@ -81,6 +81,7 @@ impl Operator {
             Question::Compactions => {
                 let running = self.storage.running_compaction().map(|running| CompactionFacts {
                     number: running.number,
+                    is_cleanup: running.kind == CompactionKind::Cleanup,
                     table: TableName { keyspace: running.keyspace, table: running.table },
                     written: running.written,
                     input: running.input,
@@ -135,6 +136,17 @@ impl Operator {
                 }
                 Ok(Answer::Scrubbed(all))
             }
+            Question::CleanUp(tables) => {
+                self.has_joined()?;
+                for table in self.find_all(&tables)? {
+                    clean_up_table(&self.engine, table.id).await.map_err(|error| failed(&table, &error))?;
+                }
+                Ok(Answer::Done)
+            }
+            Question::CleanUpAll => {
+                self.has_joined()?;
+                clean_up(&self.engine).await.map(|()| Answer::Done).map_err(Refusal::Failed)
+            }
             Question::Refresh(name) => {
                 let table = self.find(&name)?;
                 let refreshed = self.engine.refresh(&table.keyspace, &table.name).await;
@@ -188,6 +200,15 @@ impl Operator {
             Question::Repair(order) => self.repair(order).await,
             Question::Drain(step) => self.drain(step).await,
             Question::Snapshot(step) => self.snapshot(step).await,
+        }
+    }
+
+    /// Refuses a cleanup of a node that has no tokens: what it has may be what it is given. In Cassandra's words.
+    fn has_joined(&self) -> Result<(), Refusal> {
+        let ring = self.engine.coordinator().ring();
+        match ring.local_node().tokens.is_empty() && ring.nodes().len() > 1 {
+            true => Err(Refusal::Refused("Cleanup cannot run before a node has joined the ring".to_owned())),
+            false => Ok(()),
         }
     }
 

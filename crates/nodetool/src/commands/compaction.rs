@@ -1,8 +1,8 @@
-//! `compact`, `garbagecollect`, `stop`, `getcompactionthroughput`, `setcompactionthroughput`.
+//! `compact`, `garbagecollect`, `cleanup`, `stop`, `getcompactionthroughput`, `setcompactionthroughput`.
 
 use serde::Serialize;
 
-use crate::arguments::{Compact, GarbageCollect, GetCompactionThroughput, SetCompactionThroughput, Stop};
+use crate::arguments::{Cleanup, Compact, GarbageCollect, GetCompactionThroughput, SetCompactionThroughput, Stop};
 use crate::error::ToolError;
 use crate::layout::double;
 use crate::report::{Answer, Report};
@@ -47,6 +47,17 @@ pub(super) fn collect_garbage(arguments: &GarbageCollect, node: &mut dyn Surroun
         node.order(request.with("tombstone_option", granularity).with_names("cf", &arguments.tables))?;
     }
     Ok(Answer::nothing())
+}
+
+/// As Cassandra's, it says nothing when it is done. Without a keyspace the states of conditional statements are cleaned too.
+pub(super) fn clean_up(arguments: &Cleanup, node: &mut dyn Surroundings) -> Result<Answer, ToolError> {
+    let request = match &arguments.keyspace {
+        None => Request::post("/storage_service/cleanup_all"),
+        Some(keyspace) => {
+            Request::post("/storage_service/keyspace_cleanup").of(keyspace).with_names("cf", &arguments.tables)
+        }
+    };
+    done(node, request)
 }
 
 /// By its id or by its type, as Cassandra has it.

@@ -116,6 +116,7 @@ impl Engine {
                         .reply(ControlReply::Left(left(&engine, request).await.map_err(|error| error.to_string())));
                 });
             }
+            ControlRequest::CleanUp => self.serve_clean_up(responder),
             ControlRequest::Traces { id } => responder.reply(ControlReply::Traces(self.traces(id.as_deref()))),
             ControlRequest::LogEnds => {
                 responder.reply(ControlReply::LogEnds(storage::log_ends(self.inner.coordinator.storage())));

@@ -8,7 +8,7 @@ use schema::{Table, TableId};
 use crate::compaction::compactor::Compactor;
 use crate::compaction::strategy::{self, CompactionOptions};
 use crate::compaction::task::CompactionError;
-use crate::figures::{EndedCompaction, RunningCompaction};
+use crate::figures::{CompactionKind, EndedCompaction, RunningCompaction};
 use crate::shard::Shard;
 
 /// How many compactions that ended are remembered.
@@ -61,13 +61,13 @@ impl Drop for Running {
 
 impl Shard {
     /// A compaction of so many bytes of data begins.
-    pub(super) fn compaction_begins(&self, table: &Rc<Table>, input: u64) -> Running {
+    pub(super) fn compaction_begins(&self, table: &Rc<Table>, kind: CompactionKind, input: u64) -> Running {
         let compactor = self.compactor();
         let number = compactor.begun.get() + 1;
         compactor.begun.set(number);
         compactor.is_stopped.set(false);
         let (keyspace, table) = (table.keyspace.clone(), table.name.clone());
-        compactor.running.replace(Some(RunningCompaction { number, keyspace, table, written: 0, input }));
+        compactor.running.replace(Some(RunningCompaction { number, kind, keyspace, table, written: 0, input }));
         Running { shard: self.clone() }
     }
 

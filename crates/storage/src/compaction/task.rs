@@ -8,13 +8,15 @@ use std::time::Duration;
 use planted::Bug;
 use schema::Table;
 use sstable::helenus_component::{LogSpan, Origin};
-use topology::Token;
+use topology::{Token, TokenRanges};
 
 use crate::compaction::merge::{Input, Merge};
 use crate::compaction::outputs::Outputs;
 use crate::compaction::purge::Rules;
 use crate::compaction::scrub::Scrubbing;
 use crate::compaction::strategy::{Cut, FILES_MAX, Task};
+use crate::error::FlushError;
+use crate::figures::CompactionKind;
 use crate::manifest::{Destination, GoneRecord, LiveRecord, ManifestError, Record, ReplacedRecord};
 use crate::options::ReplayPosition;
 use crate::shard::Shard;
@@ -46,6 +48,9 @@ pub enum CompactionError {
     /// The table's folder cannot be made.
     #[error("{0}")]
     Folder(String),
+    /// The memtable cannot be flushed before.
+    #[error("{0}")]
+    Flush(FlushError),
     /// The table was truncated or dropped meanwhile, or there is nothing to be exchanged.
     #[error("the table was truncated or dropped during the compaction")]
     Unwanted,
@@ -94,6 +99,8 @@ pub(crate) enum How<'h> {
     Collect(Garbage),
     /// What of the only one can be read is written anew, as it is.
     Scrub(&'h Scrubbing),
+    /// The only one is merged with nothing, less the tokens that are not among these.
+    Clean(&'h TokenRanges),
 }
 
 /// The inputs of a compaction.
@@ -129,15 +136,19 @@ impl Shard {
         if let How::Collect(_) = how {
             inputs.find_shadows(files);
         }
-        let _running = self.compaction_begins(table, inputs.read.iter().map(|file| file.sstable.data_bytes()).sum());
+        let kind = if let How::Clean(_) = how { CompactionKind::Cleanup } else { CompactionKind::Compaction };
+        let _running =
+            self.compaction_begins(table, kind, inputs.read.iter().map(|file| file.sstable.data_bytes()).sum());
         let folder = self.table_folder(table);
         let prepared = self.prepare_folder(&folder).await;
         let path = prepared.map_err(|error| CompactionError::Folder(error.to_string()))?;
         let bytes = inputs.read.iter().map(|file| file.sstable.disk_bytes()).sum();
-        let room =
-            space::require(self.runtime(), &path, self.options().disk_reserve, DiskReservation::Compaction, bytes)
-                .await;
-        room.map_err(WriteError::io(&path))?;
+        // Without files to read nothing is written, and room is given back.
+        if !inputs.read.is_empty() {
+            let reserve = self.options().disk_reserve;
+            let room = space::require(self.runtime(), &path, reserve, DiskReservation::Compaction, bytes).await;
+            room.map_err(WriteError::io(&path))?;
+        }
         let rules = self.rules(table, &inputs, only_purge_repaired).await?;
         let mut outputs = self.outputs(table, (folder, path.clone()), &inputs, task, &rules);
         let written = match how {
@@ -146,6 +157,10 @@ impl Shard {
                 self.write(table, &inputs, &rules, &mut outputs, garbage == Garbage::Overwritten).await
             }
             How::Scrub(scrubbing) => scrubbing.write(self, &inputs.read, &mut outputs).await,
+            How::Clean(kept) => {
+                let outside = |token: Token, key: &[u8]| self.least_outside(table, &inputs, token, key);
+                self.write_kept(&inputs.read, &rules, &outside, kept, &mut outputs).await
+            }
         };
         let opened = match written {
             Ok(()) => self.open_outputs(table, &outputs, &path).await,
@@ -167,8 +182,8 @@ impl Shard {
         let done = Compacted { inputs: inputs.all.len() as u64, outputs: opened.len() as u64, bytes: outputs.bytes };
         let has_purged = rules.has_purged.get();
         let change = match how {
-            // What could not be read is not there any more.
-            How::Scrub(_) => FilesChange::Other,
+            // What could not be read, or is not kept, is not there any more.
+            How::Scrub(_) | How::Clean(_) => FilesChange::Other,
             _ => FilesChange::Compacted { has_purged: has_purged && !self.planted().is(Bug::PurgedStaysCached) },
         };
         if !self.exchange(table, &inputs, &outputs, opened, (change, has_purged)).await {

@@ -3,6 +3,8 @@
 //! Other than a read it tells markers as they stand in the file, with their prefixes and sides, which cannot be told from the
 //! places that a [`crate::DataSink`] hears of.
 
+mod next_token;
+
 use std::rc::Rc;
 
 use mutation::{ClusteringRef, Deletion, RowRef};

@@ -2,6 +2,7 @@
 
 mod batches;
 mod cache;
+mod cleanup;
 mod compaction_crashes;
 mod compactions;
 mod copying;

@@ -1,10 +1,11 @@
-//! Random operations against a model in memory, with flushes, compactions, copies that the shard receives of its own data, starts, other shard counts, truncations
-//! and time that passes.
+//! Random operations against a model in memory, with flushes, compactions, copies that the shard receives of its own data, cleanups, starts, other shard counts,
+//! truncations and time that passes.
 //!
 //! `HELENUS_MODEL_OPERATIONS` says how many, and `HELENUS_MODEL_SEED` which.
 #![allow(clippy::disallowed_methods)]
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 use cql_types::CqlType;
 use mutation::{Bound, ClusteringBound, ClusteringRef, Deletion, Expiry, LiveRow, MutationEncoder, ReadCommand, Slice};
@@ -15,7 +16,7 @@ use storage::{
     Ack, ApplyError, CopyError, CopySource, CopyTarget, Flow, Garbage, ReplayPosition, RowSink, Shard, StorageOptions,
     Truncations,
 };
-use topology::{ReplicationStrategy, Sharder, Token, TokenRange, token_of};
+use topology::{ReplicationStrategy, Sharder, Token, TokenRange, TokenRanges, token_of};
 
 use crate::harness::{Folder, Meeting, PAGE_TIME, planted, truncate};
 
@@ -109,6 +110,8 @@ enum Step {
     BeginCopy,
     /// It has all of it.
     EndCopy,
+    /// The node loses the tokens of these partitions, and drops what it has of them.
+    Clean(BTreeSet<u64>),
     Truncate,
     Read {
         partition: u64,
@@ -126,6 +129,14 @@ enum Step {
 
 fn key_of(partition: u64) -> Vec<u8> {
     (partition as u32).to_be_bytes().to_vec()
+}
+
+/// All tokens but those of some partitions.
+fn all_but(lost: &BTreeSet<u64>) -> TokenRanges {
+    let tokens: BTreeSet<Token> = lost.iter().map(|partition| token_of(&key_of(*partition))).collect();
+    let Some(&last) = tokens.last() else { return TokenRanges::all() };
+    let before = std::iter::once(last).chain(tokens.iter().copied());
+    TokenRanges::of(before.zip(&tokens).map(|(after, lost)| TokenRange { after, end: Token(lost.0 - 1) }))
 }
 
 /// What tombstones a run has: within grace, so that writes may come late; or long ago, so that compactions purge them.
@@ -185,6 +196,8 @@ struct Model {
     now: u32,
     timestamp: i64,
     used: BTreeSet<i64>,
+    /// A copy is being received, which may bring back what a cleanup drops meanwhile.
+    is_copying: bool,
 }
 
 impl Model {
@@ -199,10 +212,15 @@ impl Model {
                 0 => Step::Collect(Garbage::Deleted),
                 _ => Step::Collect(Garbage::Overwritten),
             },
-            55..58 if self.random.below(4) == 0 => match self.random.below(2) {
-                0 => Step::BeginCopy,
-                _ => Step::EndCopy,
-            },
+            55..58 if self.random.below(4) == 0 => {
+                self.is_copying = self.random.below(2) == 0;
+                if self.is_copying { Step::BeginCopy } else { Step::EndCopy }
+            }
+            55..58 if !self.is_copying && self.random.below(8) == 0 => {
+                let lost: BTreeSet<u64> = (0..PARTITIONS).filter(|_| self.random.below(4) == 0).collect();
+                self.partitions.retain(|partition, _| !lost.contains(partition));
+                Step::Clean(lost)
+            }
             55..58 => Step::Flush,
             58 if self.random.below(20) == 0 => {
                 self.partitions.clear();
@@ -350,6 +368,11 @@ async fn carry_out(runtime: Runtime, shard: Shard, steps: &[Step], seed: u64) ->
                 let collected = shard.collect_garbage(TABLE, *garbage).await;
                 collected.unwrap_or_else(|error| panic!("{}: {error}", context()));
             }
+            Step::Clean(lost) => {
+                let kept = Rc::new(all_but(lost));
+                let cleaned = shard.cleanup(TABLE, || Rc::clone(&kept)).await;
+                cleaned.unwrap_or_else(|error| panic!("{}: {error}", context()));
+            }
             Step::Flush => shard.flush(TABLE).await.unwrap_or_else(|error| panic!("{}: {error}", context())),
             Step::BeginCopy => {
                 let source =
@@ -477,14 +500,22 @@ fn run(name: &str, tombstones: Tombstones, strategy: u64, part: usize) {
     // Ahead of the clock that compactions go by: what they take for expired is so for every read.
     let begins = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("after 1970").as_secs();
     let begins = u32::try_from(begins).expect("32 bits") + 1_000;
-    let mut model =
-        Model { random, tombstones, partitions: BTreeMap::new(), now: begins, timestamp: 1_000, used: BTreeSet::new() };
+    let mut model = Model {
+        random,
+        tombstones,
+        partitions: BTreeMap::new(),
+        now: begins,
+        timestamp: 1_000,
+        used: BTreeSet::new(),
+        is_copying: false,
+    };
     let mut truncations = Truncations::new();
     let (mut done, mut boot) = (0, 0);
     while done < operations {
         boot += 1;
         let count = 1 + model.random.below(3) as u16;
         let length = 1 + model.random.below(SESSION_MAX) as usize;
+        model.is_copying = false;
         // A start must come to the same before anything is done.
         let steps: Vec<Step> = std::iter::once(model.scan()).chain((0..length).map(|_| model.step())).collect();
         done += length;

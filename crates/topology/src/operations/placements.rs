@@ -101,7 +101,7 @@ impl Placements {
     }
 
     /// The ranges between neighbouring tokens of both rings; where no node has a token, one range of all tokens.
-    fn ranges(&self) -> impl Iterator<Item = TokenRange> + '_ {
+    pub(super) fn ranges(&self) -> impl Iterator<Item = TokenRange> + '_ {
         let last = self.ends.last().copied();
         let before = last.into_iter().chain(self.ends.iter().copied());
         let between = before.zip(&self.ends).map(|(after, &end)| TokenRange { after, end });

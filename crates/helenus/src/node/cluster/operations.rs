@@ -6,6 +6,7 @@
 //! | leader | the condition of the present phase is met ([`waits_for`]) | asks for the next phase, or for the end |
 //! | receiver | an operation in Copy that it has not confirmed | copies; asks for its confirmation when all is durable |
 //! | receiver | its copy fails | says why, and begins again after a rest |
+//! | any | it is unclean, and copies nothing | drops what it does not keep; asks to be noted as clean when that is durable |
 //!
 //! Each request is judged again on the state that it is applied to, so one that is sent twice, or by a leader that is none any more, changes nothing. Phases and
 //! conditions: `docs/internals/operations.md`.
@@ -18,7 +19,7 @@ use std::time::Duration;
 use cluster::coordinator::{KeyspaceToCopy, receiving};
 use membership::{OperationRequest, OperationsDomain, Planning, TopologyDomain};
 use metadata::group::{Answer, Index, Member, node_id};
-use query::{Engine, OPERATION, SchemaDomain, settings};
+use query::{Engine, OPERATION, SchemaDomain, clean_up, settings};
 use raft::RoleName;
 use runtime::Group;
 use schema::Schema;
@@ -42,6 +43,8 @@ pub(super) struct Driving {
     waits: RefCell<BTreeMap<OperationId, String>>,
     /// As a receiver: a copy is made.
     is_receiving: Cell<bool>,
+    /// Leftovers are dropped.
+    is_cleaning: Cell<bool>,
 }
 
 /// An operation in a phase, as the leader has seen it.
@@ -251,6 +254,35 @@ async fn copy(inner: &Rc<Inner>, engine: &Engine, operation: Operation) {
         // Its own shards may have it a moment later.
         inner.runtime.sleep(AGAIN / 10).await;
     }
+}
+
+/// Drops what this node has of ranges that it has lost, if it is unclean.
+pub(super) fn clean(inner: &Rc<Inner>, engine: &Engine) {
+    let driving = &inner.driving;
+    let own = inner.local.host_id();
+    let unclean = inner.operations.borrow().unclean_since(own);
+    let Some(last) = unclean.filter(|_| !driving.is_cleaning.get() && !driving.is_receiving.get()) else { return };
+    driving.is_cleaning.set(true);
+    let (inner, engine) = (Rc::clone(inner), engine.clone());
+    let runtime = inner.runtime.clone();
+    drop(runtime.spawn(Group::Maintenance, async move {
+        match clean_up(&engine).await {
+            Ok(()) => {
+                tracing::info!(operation = last.0, "dropped what is left of ranges that this node does not own");
+                let answer = inner.ask_about_operation(&OperationRequest::Cleaned(own, last)).await;
+                if !matches!(answer, Answer::Applied { .. }) {
+                    tracing::debug!(?answer, "this node is not noted as clean yet; retrying");
+                }
+            }
+            Err(error) => {
+                tracing::warn!(%error, "leftovers not dropped; retrying");
+                inner.runtime.sleep(REST_MAX).await;
+            }
+        }
+        // Its own shards may have it a moment later.
+        inner.runtime.sleep(AGAIN).await;
+        inner.driving.is_cleaning.set(false);
+    }));
 }
 
 /// The keyspaces whose data is shared, each with its tables.

@@ -60,7 +60,10 @@ pub(super) fn begin(inner: &Rc<Inner>, engine: &Engine) {
         inner.report_older_disk();
     });
     every(inner, OPERATIONS, operations::drive);
-    every(inner, OPERATIONS, move |inner| operations::receive(inner, &engine_of_copies));
+    every(inner, OPERATIONS, move |inner| {
+        operations::receive(inner, &engine_of_copies);
+        operations::clean(inner, &engine_of_copies);
+    });
     keep_low_bound(inner, engine_of_bound);
     every(inner, KEEP, |inner| {
         let inner = Rc::clone(inner);

@@ -10,7 +10,7 @@ use std::rc::Rc;
 
 use cluster::coordinator::Replication;
 use cluster::paxos::{LowBound, LowBoundChange};
-use membership::TopologyDomain;
+use membership::{OperationsDomain, TopologyDomain};
 use metadata::{ClusterState, DecodeError, Entry};
 use schema::{Keyspace, Schema};
 use stdx::Reader;
@@ -93,8 +93,8 @@ pub(super) fn plan_low_bound(
     if matches!(intention, LowBoundIntention::Refuse { below, apart } if below > now.saturating_sub(apart)) {
         return None;
     }
-    // No entry of the cluster's log has an operation yet.
-    let changes = changes(bound, intention, (registry, schema, strategies), &[]);
+    let operations: Vec<Rc<Operation>> = state.of::<OperationsDomain>().all().cloned().map(Rc::new).collect();
+    let changes = changes(bound, intention, (registry, schema, strategies), &operations);
     (!changes.is_empty()).then(|| Entry::of(LowBoundDomain::part(&changes)))
 }
 
