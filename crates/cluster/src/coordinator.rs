@@ -180,13 +180,7 @@ impl Coordinator {
         &self.inner.shards.fence
     }
 
-    /// The replication of a keyspace with this strategy on the present ring, for [`Coordinator::plan`]. To be asked for again when the keyspace or the
-    /// ring changes.
-    pub fn replication_of(&self, keyspace: &str, strategy: &ReplicationStrategy) -> Rc<Replication> {
-        self.inner.placement.replication_of(keyspace, strategy)
-    }
-
-    /// The same of a strategy, for all keyspaces that no operation of their own moves.
+    /// The replication on the present ring of keyspaces with this strategy that [no operation of their own](replication_of) moves.
     pub fn replication(&self, strategy: &ReplicationStrategy) -> Rc<Replication> {
         self.inner.placement.replication(strategy)
     }
@@ -299,4 +293,10 @@ impl Coordinator {
     pub fn shard(&self) -> ShardId {
         self.inner.shards.here()
     }
+}
+
+/// The replication of a keyspace with this strategy on the present ring, for [`Coordinator::plan`]. To be asked for again when the keyspace or the
+/// ring changes.
+pub fn replication_of(coordinator: &Coordinator, keyspace: &str, strategy: &ReplicationStrategy) -> Rc<Replication> {
+    coordinator.inner.placement.replication_of(keyspace, strategy)
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use cluster::coordinator::{Coordinator, Replication};
+use cluster::coordinator::{Coordinator, Replication, replication_of};
 use schema::{Schema, Table, TableId};
 
 use crate::error::{QueryError, invalid};
@@ -36,7 +36,7 @@ impl Catalog {
     pub(crate) fn new(schema: Schema, system: Rc<SystemTables>, coordinator: &Coordinator) -> Self {
         let keyspaces = schema.keyspaces().iter();
         let replications = keyspaces
-            .map(|(name, keyspace)| (name.clone(), coordinator.replication_of(name, keyspace.strategy())))
+            .map(|(name, keyspace)| (name.clone(), replication_of(coordinator, name, keyspace.strategy())))
             .collect();
         let local = coordinator.replication(&topology::ReplicationStrategy::Local);
         Catalog { schema, system, epoch: 0, replications, local }
@@ -50,7 +50,7 @@ impl Catalog {
         }
         for keyspace in schema.changed_since(&self.schema) {
             replications
-                .insert(keyspace.name().into(), coordinator.replication_of(keyspace.name(), keyspace.strategy()));
+                .insert(keyspace.name().into(), replication_of(coordinator, keyspace.name(), keyspace.strategy()));
         }
         let (system, local) = (self.system.clone(), self.local.clone());
         Catalog { schema, system, epoch: self.epoch + 1, replications, local }

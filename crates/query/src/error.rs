@@ -328,7 +328,7 @@ fn write_kind(error: Failure, level: ConsistencyLevel, required: u32, write_type
             ErrorKind::WriteTimeout { consistency, received, block_for, write_type, contentions }
         }
         Failure::Failed { received, refusals } => {
-            // At EACH_QUORUM all answers are told, as in Cassandra.
+            // At EACH_QUORUM it has all answers, as in Cassandra.
             let is_of_each = level == ConsistencyLevel::EachQuorum;
             let block_for = if is_of_each { block_for } else { more_than(received, required) };
             let (received, failures) = (clamp(received), reasons(&refusals));

@@ -16,6 +16,9 @@ use super::nodes::Nodes;
 use super::replication::Replication;
 use super::transition::Transition;
 
+/// A keyspace, where it has a placement of its own, and a strategy.
+type Placed = (Option<String>, ReplicationStrategy);
+
 /// The present ring of a shard.
 pub(crate) struct Placement {
     /// The rules that keyspaces may name.
@@ -28,7 +31,7 @@ pub(crate) struct Placement {
     planted: Planted,
     /// Replications on the present ring that keyspaces use. Without a name: one for each strategy, since that and the ring are all that it is made of. With one: of
     /// the keyspace, while an operation moves its replicas alone.
-    replications: RefCell<BTreeMap<(Option<String>, ReplicationStrategy), Weak<Replication>>>,
+    replications: RefCell<BTreeMap<Placed, Weak<Replication>>>,
 }
 
 impl Placement {
@@ -144,7 +147,8 @@ fn follow(peers: Option<&Peers>, ring: &Ring) {
 
 #[cfg(test)]
 mod tests {
-    use topology::{Epoch, Node, NodeIndex, token_of};
+    use topology::operations::{Kind, OperationId, Phase, Target};
+    use topology::{ConsistencyLevel, Epoch, Node, NodeIndex, Required, Token, token_of};
 
     use super::*;
 
@@ -201,5 +205,77 @@ mod tests {
         let after = placement.replication(&strategy(3));
         assert!(!Rc::ptr_eq(&before, &after));
         assert_eq!((before.epoch(), after.epoch()), (Epoch(1), Epoch(2)));
+    }
+
+    fn operation(id: u64, phase: Phase, target: Target) -> Rc<Operation> {
+        let kind = if matches!(target, Target::Tokens(_)) { Kind::Bootstrap } else { Kind::Replication };
+        let (id, lost, is_without_copy, is_forced) = (OperationId(id), Default::default(), false, false);
+        Rc::new(Operation { id, kind, phase, target, lost, is_without_copy, is_forced })
+    }
+
+    /// The operation by which a keyspace gets more replicas.
+    fn altering(id: u64, keyspace: &str, phase: Phase) -> Rc<Operation> {
+        let (keyspace, before, after) = (keyspace.to_owned(), strategy(2), strategy(3));
+        operation(id, phase, Target::Replication { keyspace, before, after })
+    }
+
+    /// Keyspaces with the same strategy have one replication, but for that which an operation moves.
+    #[test]
+    fn an_operation_of_a_keyspace_moves_no_other() {
+        let placement = Placement::new(ring(1), None, Strategies::default(), Planted::NONE);
+        let written = |keyspace: &str| {
+            let replication = placement.replication_of(keyspace, &strategy(2));
+            assert!(Rc::ptr_eq(&replication, &placement.replication_of(keyspace, &strategy(2))));
+            let written = replication.written(Token(5), ConsistencyLevel::Quorum).0.len();
+            (written, Rc::ptr_eq(&replication, &placement.replication(&strategy(2))))
+        };
+        let mut epoch = 1;
+        let mut install = |operations: Vec<Rc<Operation>>| {
+            epoch += 1;
+            placement.install(ring(epoch), operations)
+        };
+        assert!(!install(vec![altering(1, "one", Phase::Planned), altering(2, "two", Phase::Queued)]));
+        assert_eq!([written("one"), written("two")], [(2, false), (2, true)]);
+        assert!(install(vec![altering(1, "one", Phase::WriteBoth), altering(2, "two", Phase::Planned)]));
+        assert_eq!([written("one"), written("two"), written("three")], [(3, false), (2, false), (2, true)]);
+        assert!(!install(vec![altering(1, "one", Phase::Copy), altering(2, "two", Phase::Planned)]));
+        assert!(install(vec![altering(1, "one", Phase::ReadNew), altering(2, "two", Phase::WriteBoth)]));
+        assert_eq!([written("one"), written("two"), written("three")], [(3, false), (3, false), (2, true)]);
+        // The keyspace has its new strategy when its operation is over, or a moment before.
+        assert_eq!(placement.replication_of("one", &strategy(3)).replicas(Token(5)).len(), 3);
+        assert!(install(vec![altering(2, "two", Phase::Aborted)]));
+        assert_eq!([written("one"), written("two")], [(2, true), (2, true)]);
+    }
+
+    #[test]
+    #[should_panic(expected = "operations that touch do not run together")]
+    fn operations_that_touch_each_other_are_no_placement() {
+        let placement = Placement::new(ring(1), None, Strategies::default(), Planted::NONE);
+        placement.install(ring(2), [altering(1, "one", Phase::Planned), altering(2, "one", Phase::Copy)]);
+    }
+
+    /// A node that waits for its turn to join is none of all nodes yet.
+    #[test]
+    fn a_node_that_joins_is_no_replica_of_what_is_everywhere() {
+        let placement = Placement::new(ring(1), None, Strategies::default(), Planted::NONE);
+        let (last, token) = (HostId([NODES - 1; 16]), Token(7));
+        let joining = |epoch: u64| {
+            let mut nodes = ring(epoch).nodes().to_vec();
+            nodes.last_mut().expect("there are some").tokens.clear();
+            Rc::new(Ring::new(Epoch(epoch), nodes, NodeIndex(0)))
+        };
+        let count = |phase, epoch| {
+            let tokens = Target::Tokens([(last, vec![token])].into());
+            placement.install(joining(epoch), [operation(1, phase, tokens)]);
+            assert!(placement.is_joining(last));
+            let everywhere = placement.replication(&ReplicationStrategy::Everywhere);
+            let all = everywhere.required(ConsistencyLevel::All).clone();
+            (everywhere.written(Token(5), ConsistencyLevel::All).0.len(), all)
+        };
+        let before = Required::Total(u32::from(NODES) - 1);
+        for (epoch, phase) in [(2, Phase::Queued), (3, Phase::Planned)] {
+            assert_eq!(count(phase, epoch), (usize::from(NODES) - 1, before.clone()), "{phase}");
+        }
+        assert_eq!(count(Phase::WriteBoth, 4), (usize::from(NODES), before));
     }
 }

@@ -15,7 +15,7 @@ pub(crate) struct Transition {
     joining: BTreeSet<HostId>,
 }
 
-/// What an operation makes of the replicas of one keyspace.
+/// The change of one keyspace's replicas by an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Course<'t> {
     /// The phase of the operation that moves its ranges; `None`: none does.
@@ -39,7 +39,7 @@ impl Transition {
         let running: Vec<&Rc<Operation>> = operations.iter().filter(|operation| operation.phase.is_running()).collect();
         for (at, one) in running.iter().enumerate() {
             let touches = |other: &&Rc<Operation>| one.touches(other);
-            assert!(!running[at + 1..].iter().any(|other| touches(other)), "operations that touch do not run together");
+            assert!(!running[at + 1..].iter().any(touches), "operations that touch do not run together");
         }
         let named: BTreeSet<HostId> = operations.iter().flat_map(|operation| hosts(&operation.target)).collect();
         let joins = |node: &&topology::Node| node.tokens.is_empty() && named.contains(&node.host_id);

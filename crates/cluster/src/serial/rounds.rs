@@ -63,6 +63,11 @@ impl Rounds {
         if !self.is_untouched(table, key) {
             return None;
         }
+        // A truncation may have its position already while rows from before it are read still; or another shard may serve by the ring before.
+        let fence = &self.shards.fence;
+        if !fence.has_applied(fence.moment()) {
+            return None;
+        }
         let clustering = clustering_of(table.id);
         let slices = [Slice::of_prefix(&clustering)];
         let command = state_command(&slices, token, key, now_in_seconds);

@@ -2,8 +2,9 @@
 
 use cluster::coordinator::{Failure, ReplicaError};
 use topology::ConsistencyLevel::{All, One};
+use topology::{Epoch, token_of};
 
-use crate::world::{Change, FIRST, on_nodes};
+use crate::world::{Change, FIRST, TABLE, on_nodes, table};
 
 /// Planted: stale-plan-served.
 #[test]
@@ -119,5 +120,19 @@ fn a_read_of_a_table_that_changed_is_planned_again_by_its_engine() {
         let gone = node.site.agree(Change::Drop);
         node.apply_to(gone);
         assert_eq!(node.read(b"k", All).await, Err(Failure::Outdated), "the engine finds no such table");
+    });
+}
+
+/// Its conditions would be judged by rows that are being taken, and what it writes would stay.
+#[test]
+fn no_conditional_statement_ends_within_a_call_while_a_truncation_is_under_way() {
+    on_nodes(1, 1, async |node| {
+        let (fence, table, key) = (node.coordinator.fence(), table(), &b"k"[..]);
+        let begins = || node.coordinator.attempt_now(&table, token_of(key), key, 1_000).is_some();
+        assert!(begins());
+        fence.truncating(Epoch(FIRST + 1), TABLE);
+        assert!(!begins(), "it waits");
+        fence.reached(Epoch(FIRST + 1));
+        assert!(begins());
     });
 }

@@ -1,5 +1,6 @@
 //! Requests to ranges that an operation moves: the third node joins two, each of which has all until then.
 
+use std::ops::Bound;
 use std::time::Duration;
 
 use cluster::coordinator::{AgreementError, Failure, PlanPlace, PlannedMutation, Replication};
@@ -79,6 +80,49 @@ fn a_write_counts_in_both_sets() {
         assert_eq!(unavailable.map(|refused| (refused.required, refused.alive)), Some((2, 1)));
         let still = KEYS.chunks(1).find(|key| !moving().contains(key)).expect("some ranges stay");
         assert_eq!(node.write(vec![node.planned(still)], All).await, Ok(()), "a range that stays needs no other node");
+    });
+}
+
+/// The most that a range of a scan needs: an error tells it, and fewer that came.
+#[test]
+fn a_scan_tells_the_number_of_the_range_that_needs_most() {
+    on_nodes(2, 2, async |node| {
+        for (phase, needed) in [(Phase::Planned, 2), (Phase::WriteBoth, 3), (Phase::Copy, 3), (Phase::ReadNew, 2)] {
+            pass(&node, phase).await;
+            let replication = node.replication();
+            let all = (Bound::Unbounded, Bound::Unbounded);
+            assert_eq!(node.coordinator.check_range(&replication, Quorum, all), Ok(needed), "{phase}");
+            assert_eq!(node.coordinator.check_range(&replication, One, all), Ok(1), "{phase}");
+        }
+    });
+}
+
+/// An operation of a keyspace's replication places its requests, and plans from before it are stale.
+#[test]
+fn a_keyspace_that_gains_replicas_is_written_to_both_sets() {
+    on_nodes(1, 2, async |node| {
+        node.until_up(1).await;
+        let alter = async |phase| {
+            let epoch = node.site.agree(Change::Altering(phase, 2));
+            for other in [0, 1] {
+                match other {
+                    0 => node.apply_to(epoch),
+                    other => node.on(other, move |other| async move { other.apply_to(epoch) }).await,
+                }
+            }
+        };
+        alter(Phase::Planned).await;
+        let [first, second, third, ..] = KEYS.chunks(1).collect::<Vec<_>>()[..] else { panic!("there are some") };
+        assert_eq!(node.write(vec![node.planned(first)], All).await, Ok(()));
+        assert_eq!(node.holders(first).await, node.replicas(first), "one, as before");
+        let planned = vec![node.planned(second)];
+        alter(Phase::WriteBoth).await;
+        assert_eq!(node.write(planned, All).await, Ok(()), "it is planned again");
+        assert_eq!(node.holders(second).await, [0, 1]);
+        alter(Phase::Copy).await;
+        alter(Phase::ReadNew).await;
+        assert_eq!(node.write(vec![node.planned(third)], All).await, Ok(()));
+        assert_eq!(node.holders(third).await, [0, 1]);
     });
 }
 
@@ -243,7 +287,7 @@ async fn unfinished(node: &Member, of: u8) -> usize {
     node.on(of, |other| async move { other.coordinator.storage().unfinished_batches() }).await
 }
 
-/// What a replica has that gains a range is not read yet, and an operation may be aborted: the old set must have it too.
+/// The rows of a replica that gains a range are not read yet, and an operation may be aborted: the old set must have them too.
 #[test]
 fn a_batch_is_not_delivered_by_a_replica_that_gains_the_range_alone() {
     on_nodes(1, 2, async |node| {

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use cluster::coordinator::{
     Coordinator, CoordinatorParts, Failure, HintOptions, PageLimits, PlannedMutation, ReadDone, Replication,
-    Unavailable,
+    Unavailable, replication_of,
 };
 use cluster::fence::{CatchUp, NO_EPOCH};
 use cluster::paxos::{Bound, with_state_table};
@@ -51,6 +51,8 @@ pub enum Change {
     Ring(u8),
     /// The third node joins the first two; the operation is in this phase.
     Joining(Phase),
+    /// The keyspace is to have so many replicas; the operation is in this phase.
+    Altering(Phase, u32),
     /// The table is emptied.
     Truncate,
     /// The keyspace has so many replicas.
@@ -255,7 +257,7 @@ impl Member {
         let listener = runtime.listen(SocketAddr::new(ip(number), 7000)).await.expect("the address is this machine's");
         coordinator.accept_peers(listener);
         let (present, strategy) = (coordinator.clone(), site.shape.strategy());
-        coordinator.deliver_hints(move |table| (table == TABLE).then(|| present.replication(&strategy)));
+        coordinator.deliver_hints(move |table| (table == TABLE).then(|| replication_of(&present, "ks", &strategy)));
         let (applied, schema) = (Cell::new(FIRST), RefCell::new(schema));
         let member = Rc::new(Member { number, runtime, coordinator, site, applied, schema });
         let of = Rc::downgrade(&member);
@@ -304,6 +306,15 @@ impl Member {
             Change::Joining(phase) => {
                 let (ring, operation) = joining(self.site.shape, epoch.0, phase, self.number);
                 coordinator.install_ring(ring, Some(operation));
+            }
+            Change::Altering(phase, replication_factor) => {
+                let (before, after) = (self.site.shape.strategy(), ReplicationStrategy::Simple { replication_factor });
+                let target = Target::Replication { keyspace: "ks".to_owned(), before, after };
+                let (id, kind, lost) = (OperationId(1), Kind::Replication, Default::default());
+                let operation = Operation { id, kind, phase, target, lost, is_without_copy: false, is_forced: false };
+                let nodes = coordinator.ring().nodes().len() as u8;
+                let ring = ring(self.site.shape, epoch.0, nodes, self.number);
+                coordinator.install_ring(ring, Some(Rc::new(operation)));
             }
             Change::Truncate => {
                 coordinator.fence().truncating(epoch, TABLE);
@@ -364,7 +375,7 @@ impl Member {
     }
 
     pub fn replication(&self) -> Rc<Replication> {
-        self.coordinator.replication(self.schema.borrow().keyspace("ks").expect("it is there").strategy())
+        replication_of(&self.coordinator, "ks", self.schema.borrow().keyspace("ks").expect("it is there").strategy())
     }
 
     /// Deletes what this node has of counters, as a cleanup does with ranges that it does not own.

@@ -150,6 +150,9 @@ fn is_planned_by_the_rules(
     for level in LEVELS {
         assert_eq!(*replication.required(level), placements.levels(level, ring).old, "seed {seed}, {level}");
     }
+    if phase.places_as(Phase::Planned) || placements.moves().is_empty() {
+        assert_eq!(replication.replicas_of_all(), placements.before().of_all(), "seed {seed}, {phase}: nothing moves");
+    }
     let ends: Vec<Option<Token>> = replication.range_ends().collect();
     let mut tokens: Vec<Token> = ends.iter().map(|end| end.unwrap_or(Token::MIN)).collect();
     tokens.extend(tokens.clone().iter().map(|token| Token(token.0.wrapping_add(1))));
@@ -169,6 +172,12 @@ fn is_planned_by_the_rules(
             let at = format!("seed {seed}, {phase}, {level}, token {token}");
             let (written, needs) = replication.written(token, level);
             assert_eq!(replication.write_needs(token, level), needs, "{at}");
+            if let Required::Halves(halves) = needs
+                && needs.is_local()
+            {
+                let near = |node: &NodeIndex| ring.node(*node).datacenter == ring.local_node().datacenter;
+                assert!(halves.iter().flat_map(|half| &half.replicas).all(near), "{at}: others count in no number");
+            }
             assert_eq!(sorted(written.iter().copied()), sorted(placement.write_set(phase)), "{at}");
             let (read, read_needs) = replication.read(token, level);
             assert_eq!(sorted(read.iter().copied()), sorted(placement.read_set(phase, level)), "{at}");

@@ -1,7 +1,7 @@
 //! Repairs that this node leads, as operators order them; on shard 0.
 
 use admin::{Answer, Refusal, RepairFacts, RepairOrder, RepairTerms};
-use cluster::coordinator::{CommandState, RepairChoice, RepairStatus, RepairedTable, repairs};
+use cluster::coordinator::{CommandState, RepairChoice, RepairStatus, RepairedTable, repairs, replication_of};
 use topology::{Token, TokenRange};
 
 use super::{Done, Operator};
@@ -28,7 +28,7 @@ impl Operator {
         let tables = self.find_all(&terms.tables)?;
         let tables = tables.iter().map(|table| RepairedTable { id: table.id, name: table.name.clone() }).collect();
         let coordinator = self.engine.coordinator();
-        let replication = coordinator.replication_of(keyspace.name(), keyspace.strategy());
+        let replication = replication_of(coordinator, keyspace.name(), keyspace.strategy());
         let choice = RepairChoice {
             is_primary: terms.is_primary,
             range: terms.range.map(|(after, end)| TokenRange { after: Token(after), end: Token(end) }),
