@@ -41,9 +41,11 @@ async fn status(State(app): State<App>) -> Reply {
     let leaving: Vec<String> = node.ring.iter().filter(|node| node.is_leaving).map(named).collect();
     Ok(Json(match leaving.is_empty() {
         true => "No token removals in process.".into(),
-        false => {
-            format!("Removing {}. Waiting for its ranges to be copied, and for its vote to be taken away.", leaving.join(", ")).into()
-        }
+        false => format!(
+            "Removing {}. Waiting for its ranges to be copied, and for its vote to be taken away.",
+            leaving.join(", ")
+        )
+        .into(),
     }))
 }
 

@@ -119,7 +119,11 @@ impl Receiving {
     }
 
     /// Copies all that this node is to copy for an operation that is in Copy. Done when all of it is durable.
-    pub async fn receive(&self, operation: &Operation, keyspaces: &[KeyspaceToCopy]) -> Result<CopyFigures, ReceiveFailed> {
+    pub async fn receive(
+        &self,
+        operation: &Operation,
+        keyspaces: &[KeyspaceToCopy],
+    ) -> Result<CopyFigures, ReceiveFailed> {
         let tasks = self.tasks(operation, keyspaces)?;
         let mut done = CopyFigures::default();
         for task in tasks {
@@ -203,7 +207,9 @@ impl Receiving {
             match report.state {
                 JobState::Done => break Ok(report.figures),
                 JobState::Waiting | JobState::Running => {}
-                JobState::Unknown => break Err(ReceiveFailed::Failed { table, words: "a shard has lost it".to_owned() }),
+                JobState::Unknown => {
+                    break Err(ReceiveFailed::Failed { table, words: "a shard has lost it".to_owned() });
+                }
                 JobState::Failed(words) => break Err(ReceiveFailed::Failed { table, words }),
             }
         };

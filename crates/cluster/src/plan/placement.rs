@@ -112,7 +112,11 @@ impl Placement {
     }
 
     /// The ranges that an operation moves, of keyspaces with this strategy. Fails where its rules are not known.
-    pub(crate) fn moves(&self, operation: &Operation, strategy: &ReplicationStrategy) -> Result<Vec<RangeMove>, String> {
+    pub(crate) fn moves(
+        &self,
+        operation: &Operation,
+        strategy: &ReplicationStrategy,
+    ) -> Result<Vec<RangeMove>, String> {
         let moves = operation.moves(self.nodes().ring(), strategy, &self.strategies);
         moves.map_err(|error| error.to_string())
     }
@@ -210,7 +214,17 @@ mod tests {
     fn operation(id: u64, phase: Phase, target: Target) -> Rc<Operation> {
         let kind = if matches!(target, Target::Tokens(_)) { Kind::Bootstrap } else { Kind::Replication };
         let (id, lost, is_without_copy, is_forced) = (OperationId(id), Default::default(), false, false);
-        Rc::new(Operation { id, kind, phase, target, lost, is_without_copy, is_forced })
+        Rc::new(Operation {
+            id,
+            kind,
+            phase,
+            target,
+            lost,
+            copied: Default::default(),
+            has_given_tokens: false,
+            is_without_copy,
+            is_forced,
+        })
     }
 
     /// The operation by which a keyspace gets more replicas.
@@ -222,7 +236,7 @@ mod tests {
     /// Keyspaces with the same strategy have one replication, but for that which an operation moves.
     #[test]
     fn an_operation_of_a_keyspace_moves_no_other() {
-        let placement = Placement::new(ring(1), None, Strategies::default(), Planted::NONE);
+        let placement = Placement::new((ring(1), Vec::new()), None, Strategies::default(), Planted::NONE);
         let written = |keyspace: &str| {
             let replication = placement.replication_of(keyspace, &strategy(2));
             assert!(Rc::ptr_eq(&replication, &placement.replication_of(keyspace, &strategy(2))));
@@ -250,14 +264,14 @@ mod tests {
     #[test]
     #[should_panic(expected = "operations that touch do not run together")]
     fn operations_that_touch_each_other_are_no_placement() {
-        let placement = Placement::new(ring(1), None, Strategies::default(), Planted::NONE);
+        let placement = Placement::new((ring(1), Vec::new()), None, Strategies::default(), Planted::NONE);
         placement.install(ring(2), [altering(1, "one", Phase::Planned), altering(2, "one", Phase::Copy)]);
     }
 
     /// A node that waits for its turn to join is none of all nodes yet.
     #[test]
     fn a_node_that_joins_is_no_replica_of_what_is_everywhere() {
-        let placement = Placement::new(ring(1), None, Strategies::default(), Planted::NONE);
+        let placement = Placement::new((ring(1), Vec::new()), None, Strategies::default(), Planted::NONE);
         let (last, token) = (HostId([NODES - 1; 16]), Token(7));
         let joining = |epoch: u64| {
             let mut nodes = ring(epoch).nodes().to_vec();

@@ -59,7 +59,8 @@ mod tests {
             tokens: vec![Token(i64::from(number))],
         };
         let ring = Ring::new(Epoch::FIRST, (0..3).map(node).collect(), NodeIndex(0));
-        let placement = Placement::new((Rc::new(ring), Vec::new()), None, Strategies::default(), planted::Planted::NONE);
+        let placement =
+            Placement::new((Rc::new(ring), Vec::new()), None, Strategies::default(), planted::Planted::NONE);
         let replication = placement.replication(&ReplicationStrategy::Simple { replication_factor: 3 });
         let planned = |token, bytes: &[u8]| PlannedMutation {
             replication: Rc::clone(&replication),

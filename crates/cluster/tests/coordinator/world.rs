@@ -127,7 +127,7 @@ fn joining(shape: Shape, epoch: u64, phase: Phase, local: u8) -> (Rc<Ring>, Rc<O
     let tokens = [(joining.host_id, std::mem::take(&mut joining.tokens))].into();
     let (id, kind, target) = (OperationId(1), Kind::Bootstrap, Target::Tokens(tokens));
     let (is_without_copy, is_forced, lost) = (false, false, Default::default());
-    let (copied, has_given_tokens) = (BTreeSet::new(), false);
+    let (copied, has_given_tokens) = (Default::default(), false);
     let operation = Operation { id, kind, phase, target, copied, has_given_tokens, is_without_copy, is_forced, lost };
     (Rc::new(Ring::new(Epoch(epoch), nodes, NodeIndex(u16::from(local)))), Rc::new(operation))
 }
@@ -311,7 +311,17 @@ impl Member {
                 let (before, after) = (self.site.shape.strategy(), ReplicationStrategy::Simple { replication_factor });
                 let target = Target::Replication { keyspace: "ks".to_owned(), before, after };
                 let (id, kind, lost) = (OperationId(1), Kind::Replication, Default::default());
-                let operation = Operation { id, kind, phase, target, lost, is_without_copy: false, is_forced: false };
+                let operation = Operation {
+                    id,
+                    kind,
+                    phase,
+                    target,
+                    lost,
+                    copied: Default::default(),
+                    has_given_tokens: false,
+                    is_without_copy: false,
+                    is_forced: false,
+                };
                 let nodes = coordinator.ring().nodes().len() as u8;
                 let ring = ring(self.site.shape, epoch.0, nodes, self.number);
                 coordinator.install_ring(ring, Some(Rc::new(operation)));

@@ -28,7 +28,17 @@ fn ring(epoch: u64, local: u16, tokens: Tokens<'_>) -> Rc<Ring> {
 fn operation(phase: Phase, target: Target) -> Rc<Operation> {
     let kind = if matches!(target, Target::Tokens(_)) { Kind::Bootstrap } else { Kind::Replication };
     let (is_without_copy, is_forced) = (false, false);
-    Rc::new(Operation { id: OperationId(1), kind, phase, target, lost: BTreeSet::new(), copied: BTreeSet::new(), has_given_tokens: false, is_without_copy, is_forced })
+    Rc::new(Operation {
+        id: OperationId(1),
+        kind,
+        phase,
+        target,
+        lost: BTreeSet::new(),
+        copied: BTreeSet::new(),
+        has_given_tokens: false,
+        is_without_copy,
+        is_forced,
+    })
 }
 
 fn simple(replication_factor: u32) -> ReplicationStrategy {
@@ -77,8 +87,12 @@ fn a_node_keeps_what_it_is_a_replica_of_before_or_after() {
         for phase in [Phase::Planned, Phase::WriteBoth, Phase::Copy, Phase::ReadNew] {
             for strategy in [simple(1), simple(2), network(1), network(3)] {
                 for local in 0..before.len() as u16 {
-                    let placement =
-                        Placement::new((ring(1, local, before), Vec::new()), None, Strategies::default(), planted_by_test());
+                    let placement = Placement::new(
+                        (ring(1, local, before), Vec::new()),
+                        None,
+                        Strategies::default(),
+                        planted_by_test(),
+                    );
                     let running = (!tokens.is_empty()).then(|| operation(phase, Target::Tokens(tokens.clone())));
                     placement.install(ring(2, local, before), running);
                     let kept = placement.kept_ranges("ks", &strategy);

@@ -79,7 +79,17 @@ fn strategies(draw: &mut Draw) -> ReplicationStrategy {
 fn operation(phase: Phase, target: Target) -> Rc<Operation> {
     let kind = if matches!(target, Target::Tokens(_)) { Kind::Bootstrap } else { Kind::Replication };
     let (id, lost, is_without_copy, is_forced) = (OperationId(1), BTreeSet::new(), false, false);
-    Rc::new(Operation { id, kind, phase, target, lost, copied: BTreeSet::new(), has_given_tokens: false, is_without_copy, is_forced })
+    Rc::new(Operation {
+        id,
+        kind,
+        phase,
+        target,
+        lost,
+        copied: BTreeSet::new(),
+        has_given_tokens: false,
+        is_without_copy,
+        is_forced,
+    })
 }
 
 fn sorted(nodes: impl IntoIterator<Item = NodeIndex>) -> Vec<NodeIndex> {

@@ -235,7 +235,13 @@ async fn copy(inner: &Rc<Inner>, engine: &Engine, operation: Operation) {
         match receiving(engine.coordinator()).receive(&operation, &keyspaces).await {
             Ok(figures) => {
                 let seconds = (inner.runtime.now() - began).as_secs_f64();
-                tracing::info!(operation = id.0, rows = figures.rows, bytes = figures.bytes, seconds, "copied the ranges that this node gains");
+                tracing::info!(
+                    operation = id.0,
+                    rows = figures.rows,
+                    bytes = figures.bytes,
+                    seconds,
+                    "copied the ranges that this node gains"
+                );
                 break;
             }
             Err(error) => {

@@ -120,7 +120,17 @@ fn it_is_closed_by_majorities_of_both_sets_while_an_operation_moves_ranges() {
         let (before, after) = (Simple { replication_factor: 3 }, Simple { replication_factor: 1 });
         let target = Target::Replication { keyspace: "ks".to_owned(), before, after };
         let (id, kind, lost) = (OperationId(1), Kind::Replication, BTreeSet::new());
-        Rc::new(Operation { id, kind, phase, target, lost, copied: BTreeSet::new(), has_given_tokens: false, is_without_copy: false, is_forced: false })
+        Rc::new(Operation {
+            id,
+            kind,
+            phase,
+            target,
+            lost,
+            copied: BTreeSet::new(),
+            has_given_tokens: false,
+            is_without_copy: false,
+            is_forced: false,
+        })
     };
     let closed_by = |finished: &[u8], phases: [Phase; 2]| {
         let plan = |bound: &LowBound, intention, phase| {
