@@ -10,6 +10,7 @@ use schema::Table;
 use sstable::helenus_component::{LogSpan, Origin};
 use topology::{Token, TokenRanges};
 
+use crate::compaction::cleanup;
 use crate::compaction::merge::{Input, Merge};
 use crate::compaction::outputs::Outputs;
 use crate::compaction::purge::Rules;
@@ -153,7 +154,7 @@ impl Shard {
             How::Scrub(scrubbing) => scrubbing.write(self, &inputs.read, &mut outputs).await,
             How::Clean(kept) => {
                 let outside = |token: Token, key: &[u8]| self.least_outside(table, &inputs, token, key);
-                self.write_kept(&inputs.read, &rules, &outside, kept, &mut outputs).await
+                cleanup::write_kept(self, &inputs.read, &rules, &outside, kept, &mut outputs).await
             }
         };
         let opened = match written {
