@@ -15,20 +15,15 @@ use sstable::Descriptor;
 use topology::{Token, TokenRanges};
 
 use crate::compaction::compactor::Job;
-use crate::compaction::merge::{Input, Merge};
-use crate::compaction::outputs::Outputs;
-use crate::compaction::purge::Rules;
 use crate::compaction::strategy::{CompactionOptions, Cut, INPUTS_MAX, Task, Why};
 use crate::compaction::task::{CompactionError, How};
 use crate::error::FlushError;
 use crate::manifest::Record;
 use crate::options::ReplayPosition;
 use crate::shard::Shard;
-use crate::sstable::{Scan, Sstable};
+use crate::sstable::Sstable;
 use crate::tables::LiveFile;
 
-/// Bytes that a file is read ahead at a time.
-const AHEAD_BYTES: usize = 1 << 20;
 /// The rest between two looks at large writes under way.
 const MERGE_REST: Duration = Duration::from_millis(1);
 /// The rest when a table's files changed under a step.
@@ -200,51 +195,6 @@ async fn carry_out(
     }
     shard.note(&Job { table: Rc::clone(definition), options, files, descriptions, task }, done);
     Ok(true)
-}
-
-/// Writes what is kept of the only input, or nothing of none.
-pub(super) async fn write_kept(
-    shard: &Shard,
-    read: &[LiveFile],
-    rules: &Rules,
-    outside: &dyn Fn(Token, &[u8]) -> i64,
-    kept: &TokenRanges,
-    outputs: &mut Outputs,
-) -> Result<(), CompactionError> {
-    let [input] = read else {
-        assert!(read.is_empty(), "files are cleaned one by one");
-        return Ok(());
-    };
-    let mut next = Some(input.sstable.token_range().0);
-    while let Some((token, (first, last))) = next.and_then(|token| Some((token, kept.span_from(token)?))) {
-        let scan = match before(first.max(token)) {
-            Some(before) => {
-                let mut scan = Scan::idle(&input.sstable, AHEAD_BYTES)?;
-                scan.seek_after(before).await?;
-                scan
-            }
-            None => Scan::begin(&input.sstable, AHEAD_BYTES).await?,
-        };
-        let merge = Merge {
-            inputs: vec![Input::new(scan, input.is_shared)],
-            rules,
-            outside,
-            owner: (shard.sharder(), shard.runtime().shard().0),
-            leaves_out_overwritten: false,
-            until: Some(last),
-            outputs: &mut *outputs,
-            members: Vec::new(),
-            items: 0,
-        };
-        merge.run().await?;
-        next = input.sstable.next_token(last).await?;
-    }
-    outputs.finish().await
-}
-
-/// The token before one; none before the first.
-fn before(token: Token) -> Option<Token> {
-    token.0.checked_sub(1).map(Token)
 }
 
 /// True if a file has a token that is not among the kept ones, of whatever shard: all shards that name a shared file find the same, and release it.
