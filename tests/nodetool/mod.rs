@@ -98,6 +98,12 @@ fn each_command_does_what_it_says() {
     done(&server, "compact shop orders");
     done(&server, "compact");
     done(&server, "garbagecollect");
+    done(&server, "cleanup");
+    done(&server, "cleanup shop");
+    done(&server, "cleanup -j 2 shop orders items");
+    done(&server, "cleanup system");
+    let orders = said(&server, "tablestats shop.orders");
+    assert_eq!(figure(&orders, "Number of partitions (estimate)"), 200, "a node alone keeps all: {orders}");
     done(&server, "scrub");
     done(&server, "scrub --no-snapshot shop orders");
     done(&server, "garbagecollect -g CELL -j 2 shop orders");
@@ -108,6 +114,7 @@ fn each_command_does_what_it_says() {
     contains(&history, " shop          orders            ");
     contains(&history, " {1:");
     done(&server, "stop COMPACTION");
+    done(&server, "stop CLEANUP");
     done(&server, "stop -id 1-1");
     done(&server, "setcompactionthroughput 32");
     assert_eq!(said(&server, "getcompactionthroughput"), "Current compaction throughput: 32 MB/s\n");
@@ -182,6 +189,8 @@ fn a_no_is_the_nodes_sentence() {
         ("flush shop nothing", "nothing"),
         ("compact nowhere", "nowhere"),
         ("garbagecollect nowhere", "nowhere"),
+        ("cleanup nowhere", "nowhere"),
+        ("cleanup shop nothing", "nothing"),
         ("garbagecollect -g TABLE shop", "ROW or CELL"),
         ("status nowhere", "nowhere"),
         ("snapshot nowhere", "nowhere"),

@@ -7,6 +7,7 @@
 
 mod copying;
 mod counters;
+mod kept;
 mod peers;
 mod requests;
 
@@ -18,7 +19,7 @@ use internode::{Incoming, LocalNode, PeerSocket, Peers};
 use runtime::{Mesh, MeshSeat, Runtime, ShardId, TaskHandle};
 use schema::TableId;
 use topology::operations::Operation;
-use topology::{ConsistencyLevel, HostId, ReplicationStrategy, Ring, Sharder, Strategies, Token, TokenRanges};
+use topology::{ConsistencyLevel, HostId, ReplicationStrategy, Ring, Sharder, Strategies, Token};
 
 use crate::fence::Fence;
 use crate::hints::Delivery;
@@ -32,6 +33,7 @@ use crate::write::Writes;
 
 pub use self::copying::{Copies, copies, receiving, repairs, set_stream_throughput, stream_throughput};
 pub use self::counters::{RequestCounters, answer_nanos};
+pub use self::kept::kept_ranges;
 pub use crate::hints::{HintFigures, HintOptions, Hints, PendingHints};
 pub use crate::operations::{KeyspaceToCopy, ReceiveFailed, Receiving};
 pub use crate::outcome::{Failure, Refusal};
@@ -183,13 +185,6 @@ impl Coordinator {
     /// The replication on the present ring of keyspaces with this strategy that [no operation of their own](replication_of) moves.
     pub fn replication(&self, strategy: &ReplicationStrategy) -> Rc<Replication> {
         self.inner.placement.replication(strategy)
-    }
-
-    /// The tokens of a keyspace of which this node keeps what it has, as this shard plans at present: those that it is a replica of before the operation that moves
-    /// tokens, or after it; all where rows are on each node, or where this node does not have the strategy's rules. What it has of others are leftovers. To be asked
-    /// again before each step that goes by it: the next operation may give the node more.
-    pub fn kept_ranges(&self, keyspace: &str, strategy: &ReplicationStrategy) -> TokenRanges {
-        self.inner.placement.kept_ranges(keyspace, strategy)
     }
 
     /// Whom a read of `token`, or a round at a serial level, goes to, if enough of them are alive.

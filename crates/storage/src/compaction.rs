@@ -21,7 +21,7 @@ mod scrub;
 pub mod strategy;
 mod task;
 
-pub use cleanup::Cleaned;
+pub use cleanup::{Cleaned, clean_up};
 pub(crate) use compactor::Compactor;
 pub(crate) use merge::{Input, Merge, Sink};
 pub(crate) use outputs::Outputs;

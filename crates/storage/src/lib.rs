@@ -42,7 +42,7 @@ pub use batch_head::{BatchHead, BatchName};
 pub use batchlog::{BatchId, UnfinishedBatch, batch_created, is_batch_unfinished};
 pub use cache::CacheCounters;
 pub use chunked_apply::is_small;
-pub use compaction::{Cleaned, Compacted, CompactionError, Garbage, Scrubbed};
+pub use compaction::{Cleaned, Compacted, CompactionError, Garbage, Scrubbed, clean_up};
 pub use copying::{Copied, CopyError, CopyPage, CopyScan, CopySource, CopyTarget, PurgeHold};
 pub use counter::{CountError, counters_unsynced};
 pub use error::{ApplyError, FlushError, OpenError, SyncError};

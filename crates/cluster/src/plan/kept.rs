@@ -7,9 +7,7 @@ use topology::{Factor, OptionsError, ReplicationStrategy, Ring, Strategies, Toke
 use super::placement::Placement;
 
 impl Placement {
-    /// The tokens of a keyspace of which this node keeps what it has: see [`Coordinator::kept_ranges`].
-    ///
-    /// [`Coordinator::kept_ranges`]: crate::coordinator::Coordinator::kept_ranges
+    /// The tokens of a keyspace of which this node keeps what it has: see [`kept_ranges`](crate::coordinator::kept_ranges).
     pub(crate) fn kept_ranges(&self, keyspace: &str, strategy: &ReplicationStrategy) -> TokenRanges {
         let (strategies, operation, planted) = self.rules(keyspace);
         let operation = operation.filter(|_| !planted.is(Bug::CleanupOfPending));

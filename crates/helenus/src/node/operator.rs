@@ -138,10 +138,13 @@ impl Operator {
             }
             Question::CleanUp(tables) => {
                 self.has_joined()?;
+                let mut all = Ok(Answer::Done);
                 for table in self.find_all(&tables)? {
-                    clean_up_table(&self.engine, table.id).await.map_err(|error| failed(&table, &error))?;
+                    // One that fails is no reason to leave others as they are.
+                    let cleaned = clean_up_table(&self.engine, table.id).await.map_err(|error| failed(&table, &error));
+                    all = all.and_then(|done| cleaned.map(|_| done));
                 }
-                Ok(Answer::Done)
+                all
             }
             Question::CleanUpAll => {
                 self.has_joined()?;

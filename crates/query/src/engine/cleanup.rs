@@ -6,8 +6,9 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use cluster::coordinator::kept_ranges;
 use cluster::paxos::STATE_TABLE;
-use runtime::Group;
+use runtime::{Group, Responder};
 use schema::TableId;
 use storage::{Cleaned, CompactionError};
 use topology::{Epoch, ReplicationStrategy, TokenRanges};
@@ -25,10 +26,8 @@ struct Kept {
 /// Drops, on every shard of this node, what it has of token ranges that it does not keep: of all tables of all keyspaces, and of the states of conditional statements.
 /// To be called after an operation has ended or was aborted, when no copy of it is received any more. On shard 0.
 ///
-/// Where it succeeds this node has no leftovers, and no start brings any back; `system.paxos` and each keyspace as [`Coordinator::kept_ranges`] says. After an error it is to
+/// Where it succeeds this node has no leftovers, and no start brings any back; `system.paxos` and each keyspace as [`kept_ranges`] says. After an error it is to
 /// be called again: what was dropped stays so. The error names the first table that failed, and all others were tried.
-///
-/// [`Coordinator::kept_ranges`]: cluster::coordinator::Coordinator::kept_ranges
 pub async fn clean_up(engine: &Engine) -> Result<(), String> {
     let replies = engine.on_all_shards(|| ControlRequest::CleanUp).await.map_err(|error| error.to_string())?;
     let failed = replies.into_iter().find_map(|(_, reply)| match reply {
@@ -41,11 +40,11 @@ pub async fn clean_up(engine: &Engine) -> Result<(), String> {
 /// Drops what this shard has of one table's token ranges that this node does not keep.
 pub async fn clean_up_table(engine: &Engine, table: TableId) -> Result<Cleaned, CompactionError> {
     let known = RefCell::new(None);
-    engine.inner.coordinator.storage().cleanup(table, || kept(engine, table, &known)).await
+    storage::clean_up(engine.inner.coordinator.storage(), table, || kept(engine, table, &known)).await
 }
 
 /// Drops what this shard has of all tables' ranges that this node does not keep.
-pub(super) async fn clean_up_shard(engine: &Engine) -> Result<(), String> {
+async fn clean_up_shard(engine: &Engine) -> Result<(), String> {
     let catalog = engine.catalog();
     let tables = catalog.schema.keyspaces().values().flat_map(|keyspace| keyspace.tables.values());
     let named = tables.map(|table| (table.id, format!("{}.{}", table.keyspace, table.name)));
@@ -70,14 +69,12 @@ pub(super) async fn clean_up_shard(engine: &Engine) -> Result<(), String> {
     all
 }
 
-impl Engine {
-    /// Serves [`ControlRequest::CleanUp`].
-    pub(super) fn serve_clean_up(&self, responder: runtime::Responder<ControlReply>) {
-        let engine = self.clone();
-        self.inner.runtime.spawn(Group::Maintenance, async move {
-            responder.reply(ControlReply::CleanedUp(clean_up_shard(&engine).await));
-        });
-    }
+/// Serves [`ControlRequest::CleanUp`].
+pub(super) fn serve_clean_up(engine: &Engine, responder: Responder<ControlReply>) {
+    let cleaning = engine.clone();
+    engine.inner.runtime.spawn(Group::Maintenance, async move {
+        responder.reply(ControlReply::CleanedUp(clean_up_shard(&cleaning).await));
+    });
 }
 
 /// The tokens of a table that are kept at present. All of a table that is not there: it may be one that this shard does not know yet.
@@ -91,11 +88,12 @@ fn kept(engine: &Engine, table: TableId, known: &RefCell<Option<Kept>>) -> Rc<To
         // A state is of the token of its partition, in whichever keyspace that is.
         let keyspaces = catalog.schema.keyspaces().values();
         let shared = keyspaces.filter(|keyspace| *keyspace.strategy() != ReplicationStrategy::Local);
-        let each = shared.map(|keyspace| coordinator.kept_ranges(keyspace.name(), keyspace.strategy()));
+        let each = shared.map(|keyspace| kept_ranges(coordinator, keyspace.name(), keyspace.strategy()));
         each.fold(TokenRanges::none(), |all, of_it| all.or(&of_it))
     } else {
         let keyspace = catalog.schema.table_by_id(table).and_then(|table| catalog.schema.keyspace(&table.keyspace));
-        keyspace.map_or_else(TokenRanges::all, |keyspace| coordinator.kept_ranges(keyspace.name(), keyspace.strategy()))
+        keyspace
+            .map_or_else(TokenRanges::all, |keyspace| kept_ranges(coordinator, keyspace.name(), keyspace.strategy()))
     };
     let tokens = Rc::new(tokens);
     known.replace(Some(Kept { of, tokens: Rc::clone(&tokens) }));

@@ -7,6 +7,7 @@ use runtime::{Group, Responder};
 use topology::Ring;
 
 use super::Engine;
+use super::cleanup::serve_clean_up;
 use super::follow::lead_catch_up;
 use super::low_bound::left;
 use crate::control::{ControlReply, ControlRequest};
@@ -116,7 +117,7 @@ impl Engine {
                         .reply(ControlReply::Left(left(&engine, request).await.map_err(|error| error.to_string())));
                 });
             }
-            ControlRequest::CleanUp => self.serve_clean_up(responder),
+            ControlRequest::CleanUp => serve_clean_up(self, responder),
             ControlRequest::Traces { id } => responder.reply(ControlReply::Traces(self.traces(id.as_deref()))),
             ControlRequest::LogEnds => {
                 responder.reply(ControlReply::LogEnds(storage::log_ends(self.inner.coordinator.storage())));

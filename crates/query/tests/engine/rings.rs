@@ -2,9 +2,14 @@
 
 use std::rc::Rc;
 
+use cluster::paxos::STATE_TABLE;
 use cql_protocol::response::ResultBody;
 use cql_protocol::{ErrorCode, ErrorKind, Response, Value};
-use topology::{Epoch, HostId, Node, NodeIndex, Ring, Token, token_of};
+use mutation::MutationRef;
+use query::clean_up;
+use schema::TableId;
+use storage::CopySource;
+use topology::{Epoch, HostId, Node, NodeIndex, Ring, Token, TokenRange, token_of};
 
 use crate::harness::{Client, Folder, Reply, run_node};
 use crate::requests::{KEYSPACE, ints, must};
@@ -57,4 +62,65 @@ fn prepared_statements_are_planned_by_the_ring_that_is_installed() {
         assert_eq!(ints(&client.execute_values(&select.id, &[Value::Bytes(&key)]).await), [7]);
         assert_eq!(client.engine.stats().unprepared, 0, "no client had to prepare again");
     });
+}
+
+/// The tokens of a table that are in the shard's files, ascending.
+async fn tokens_of(client: &Client, table: TableId) -> Vec<Token> {
+    let source = CopySource::open(client.engine.coordinator().storage(), table).await.expect("the disk works");
+    let mut scan = source.scan(TokenRange { after: Token::MIN, end: Token::MAX });
+    let mut tokens = Vec::new();
+    loop {
+        let page = scan.page(100_000).await.expect("the disk works");
+        if page.is_empty() {
+            tokens.dedup();
+            return tokens;
+        }
+        tokens.extend(page.iter().map(|bytes| MutationRef::decode(bytes).expect("a mutation").token()));
+    }
+}
+
+#[test]
+fn a_cleanup_drops_what_another_node_has_of_all_tables_and_of_the_states_of_conditions() {
+    // The second keyspace has rows on each of two nodes.
+    for keyspaces in [&["ks"][..], &["ks", "two"]] {
+        let folder = Folder::new("rings-cleanup");
+        run_node(folder.path(), 1, move |client| async move {
+            must(&client, KEYSPACE).await;
+            if keyspaces.len() == 2 {
+                let replication = "{'class': 'SimpleStrategy', 'replication_factor': 2}";
+                must(&client, &format!("CREATE KEYSPACE two WITH replication = {replication}")).await;
+            }
+            for keyspace in keyspaces {
+                must(&client, &format!("CREATE TABLE {keyspace}.t (k int PRIMARY KEY, v int)")).await;
+            }
+            for key in 0..40 {
+                must(&client, &format!("INSERT INTO ks.t (k, v) VALUES ({key}, 1) IF NOT EXISTS")).await;
+            }
+            let id = |keyspace: &str| client.engine.schema().table(keyspace, "t").expect("it was created").id;
+            let table = id("ks");
+            let all = tokens_of(&client, table).await;
+            assert_eq!((all.len(), tokens_of(&client, STATE_TABLE).await), (40, all.clone()));
+            clean_up(&client.engine).await.expect("the disk works");
+            assert_eq!(tokens_of(&client, table).await, all, "a node alone keeps all");
+
+            // A ring of two tokens: the other node has what lies between them.
+            let alone = client.engine.coordinator().ring();
+            let mut nodes = with_other(&alone, LATER, all[25]).nodes().to_vec();
+            nodes[1].tokens = vec![all[10]];
+            let ring = |epoch, nodes| Rc::new(Ring::new(Epoch(epoch), nodes, NodeIndex(1)));
+            client.engine.install_ring(ring(LATER, nodes.clone()));
+            clean_up(&client.engine).await.expect("the disk works");
+            let kept: Vec<Token> = all.iter().copied().filter(|token| *token <= all[10] || *token > all[25]).collect();
+            assert_eq!(tokens_of(&client, table).await, kept);
+            // A state may be of either keyspace.
+            let states = if keyspaces.len() == 2 { &all } else { &kept };
+            assert_eq!(tokens_of(&client, STATE_TABLE).await, *states);
+
+            // A node that has lost its tokens has nothing.
+            nodes[1].tokens.clear();
+            client.engine.install_ring(ring(LATER + 1, nodes));
+            clean_up(&client.engine).await.expect("the disk works");
+            assert_eq!((tokens_of(&client, table).await, tokens_of(&client, STATE_TABLE).await), (vec![], vec![]));
+        });
+    }
 }

@@ -15,20 +15,15 @@ use sstable::Descriptor;
 use topology::{Token, TokenRanges};
 
 use crate::compaction::compactor::Job;
-use crate::compaction::merge::{Input, Merge};
-use crate::compaction::outputs::Outputs;
-use crate::compaction::purge::Rules;
 use crate::compaction::strategy::{CompactionOptions, Cut, INPUTS_MAX, Task, Why};
 use crate::compaction::task::{CompactionError, How};
 use crate::error::FlushError;
 use crate::manifest::Record;
 use crate::options::ReplayPosition;
 use crate::shard::Shard;
-use crate::sstable::{Scan, Sstable};
+use crate::sstable::Sstable;
 use crate::tables::LiveFile;
 
-/// Bytes that a file is read ahead at a time.
-const AHEAD_BYTES: usize = 1 << 20;
 /// The rest between two looks at large writes under way.
 const MERGE_REST: Duration = Duration::from_millis(1);
 /// The rest when a table's files changed under a step.
@@ -66,184 +61,140 @@ struct Clean {
     files: BTreeSet<Descriptor>,
 }
 
-impl Shard {
-    /// Drops the table's partitions whose tokens are not among the kept ones. `kept` is asked before each step, and gives the tokens that are kept at that moment.
-    ///
-    /// When it returns, no live file has other tokens, and no start brings back what was written before the call. Writes of other tokens that come meanwhile are dropped
-    /// too if a flush takes them along. Snapshots stay. Where all tokens are kept, or the table is not there, nothing is done.
-    ///
-    /// After an error what was dropped so far stays so, and a later cleanup does the rest.
-    pub async fn cleanup(
-        &self,
-        table: TableId,
-        kept: impl Fn() -> Rc<TokenRanges>,
-    ) -> Result<Cleaned, CompactionError> {
-        let mut all = Cleaned::default();
-        let mut clean = Clean { kept: kept(), files: BTreeSet::new() };
-        if clean.kept.is_all() {
-            return Ok(all);
+/// Drops the table's partitions whose tokens are not among the kept ones. `kept` is asked before each step, and gives the tokens that are kept at that moment.
+///
+/// When it returns, no live file has other tokens, and no start brings back what was written before the call. Writes of other tokens that come meanwhile are dropped
+/// too if a flush takes them along. Snapshots stay. Where all tokens are kept, or the table is not there, nothing is done.
+///
+/// After an error what was dropped so far stays so, and a later cleanup does the rest.
+pub async fn clean_up(
+    shard: &Shard,
+    table: TableId,
+    kept: impl Fn() -> Rc<TokenRanges>,
+) -> Result<Cleaned, CompactionError> {
+    let mut all = Cleaned::default();
+    let mut clean = Clean { kept: kept(), files: BTreeSet::new() };
+    if clean.kept.is_all() {
+        return Ok(all);
+    }
+    cover(shard, table).await?;
+    loop {
+        let turn = shard.compactor().turn.acquire().await;
+        let Some((definition, files)) = shard.files_of(table) else { return Ok(all) };
+        let now = kept();
+        if *now != *clean.kept {
+            clean = Clean { kept: now, files: BTreeSet::new() };
         }
-        self.cover(table).await?;
-        loop {
-            let turn = self.compactor().turn.acquire().await;
-            let Some((definition, files)) = self.files_of(table) else { return Ok(all) };
-            let now = kept();
-            if *now != *clean.kept {
-                clean = Clean { kept: now, files: BTreeSet::new() };
-            }
-            let Some(step) = self.next_step(&files, &mut clean).await? else { return Ok(all) };
-            if !self.are_covered(table, step.places().iter().map(|place| &files[*place])) {
-                // A flush since then, beside a large write.
+        let Some(step) = next_step(shard, &files, &mut clean).await? else { return Ok(all) };
+        if !are_covered(shard, table, step.places().iter().map(|place| &files[*place])) {
+            // A flush since then, beside a large write.
+            drop(turn);
+            cover(shard, table).await?;
+            continue;
+        }
+        match carry_out(shard, &definition, files, &step, &clean.kept).await? {
+            true => match step {
+                Step::Remove(places) => all.removed += places.len() as u64,
+                Step::Rewrite(_) => all.rewritten += 1,
+            },
+            false => {
                 drop(turn);
-                self.cover(table).await?;
-                continue;
-            }
-            match self.clean_up(&definition, files, &step, &clean.kept).await? {
-                true => match step {
-                    Step::Remove(places) => all.removed += places.len() as u64,
-                    Step::Rewrite(_) => all.rewritten += 1,
-                },
-                false => self.runtime().sleep(CHANGED_REST).await,
+                shard.runtime().sleep(CHANGED_REST).await;
             }
         }
-    }
-
-    /// Has all that was written to a table so far in files, and no start replay it. A flush beside a large write does not say so, nor is there one where memory has nothing.
-    async fn cover(&self, table: TableId) -> Result<(), CompactionError> {
-        let position = self.log().position();
-        let is_merging = || self.engine_ref().merging.iter().any(|begun| begun.0 < position.sequence);
-        while is_merging() {
-            self.runtime().sleep(MERGE_REST).await;
-        }
-        self.wait_in_force().await?;
-        self.flush(table).await?;
-        let is_known = self.engine_ref().tables.get(table).is_some();
-        if is_known && !self.is_covered_to(table, &position) {
-            stdx::sometimes!("log covered before a cleanup");
-            self.manifest().append(Record::Covered(table, position)).await?;
-            self.log().flushed(table, position);
-        }
-        Ok(())
-    }
-
-    fn is_covered_to(&self, table: TableId, position: &ReplayPosition) -> bool {
-        let place = |position: &ReplayPosition| (position.boot, position.sequence);
-        let contents = self.manifest().contents();
-        contents.covered.get(&table).is_some_and(|covered| place(covered) >= place(position))
-    }
-
-    /// True if no start replays what is in the files. One that the manifest does not name is none that a step takes.
-    fn are_covered<'f>(&self, table: TableId, mut files: impl Iterator<Item = &'f LiveFile>) -> bool {
-        files.all(|file| {
-            let end = {
-                let contents = self.manifest().contents();
-                let live = contents
-                    .live
-                    .iter()
-                    .find(|live| live.name.table == table && live.name.descriptor == *file.sstable.descriptor());
-                live.map(|live| live.end)
-            };
-            // Files of another shard count end where this log begins.
-            end.is_none_or(|end| end.sequence == 0 || self.is_covered_to(table, &end))
-        })
-    }
-
-    /// The next step: files that have no kept token go first, which takes no room. Then those with both, the one with the oldest data first: what a tombstone hides should
-    /// go before the tombstone. None: all files are clean.
-    async fn next_step(&self, files: &[LiveFile], clean: &mut Clean) -> Result<Option<Step>, CompactionError> {
-        let kept = Rc::clone(&clean.kept);
-        let is_outside = |place: &usize| !kept.meets(files[*place].sstable.token_range());
-        let outside: Vec<usize> = (0..files.len()).filter(is_outside).take(INPUTS_MAX).collect();
-        if !outside.is_empty() {
-            return Ok(Some(Step::Remove(outside)));
-        }
-        let mut places: Vec<usize> = (0..files.len()).collect();
-        places.sort_by_key(|place| files[*place].sstable.timestamps().1);
-        for place in places {
-            let sstable = &files[place].sstable;
-            if clean.files.contains(sstable.descriptor()) {
-                continue;
-            }
-            if has_others(sstable, &kept).await? {
-                return Ok(Some(Step::Rewrite(place)));
-            }
-            clean.files.insert(sstable.descriptor().clone());
-            self.runtime().maybe_yield().await;
-        }
-        Ok(None)
-    }
-
-    /// Carries out a step. False: a file of it is not live any more.
-    async fn clean_up(
-        &self,
-        definition: &Rc<Table>,
-        files: Vec<LiveFile>,
-        step: &Step,
-        kept: &TokenRanges,
-    ) -> Result<bool, CompactionError> {
-        let options = CompactionOptions::of(&definition.options.compaction);
-        let (descriptions, _) = self.describe(definition, &files);
-        let (inputs, expired) = match step {
-            Step::Remove(places) => (Vec::new(), places.clone()),
-            Step::Rewrite(place) => (vec![*place], Vec::new()),
-        };
-        let level = inputs.first().map_or(0, |place| descriptions[*place].level);
-        let task = Task { inputs, expired, cut: Cut::Never, level, why: Why::Request };
-        let only_repaired = options.common.only_purge_repaired;
-        let done = self.run_task(definition, &files, &task, only_repaired, How::Clean(kept)).await?;
-        let Some(done) = done else { return Ok(false) };
-        match step {
-            Step::Remove(_) => stdx::sometimes!("file without kept tokens removed"),
-            Step::Rewrite(_) => stdx::sometimes!("file rewritten without tokens that are not kept"),
-        }
-        self.note(&Job { table: Rc::clone(definition), options, files, descriptions, task }, done);
-        Ok(true)
-    }
-
-    /// Writes what is kept of the only input, or nothing of none.
-    pub(super) async fn write_kept(
-        &self,
-        read: &[LiveFile],
-        rules: &Rules,
-        outside: &dyn Fn(Token, &[u8]) -> i64,
-        kept: &TokenRanges,
-        outputs: &mut Outputs,
-    ) -> Result<(), CompactionError> {
-        let [input] = read else {
-            assert!(read.is_empty(), "files are cleaned one by one");
-            return Ok(());
-        };
-        let mut next = Some(input.sstable.token_range().0);
-        while let Some((token, (first, last))) = next.and_then(|token| Some((token, kept.span_from(token)?))) {
-            let scan = match before(first.max(token)) {
-                Some(before) => {
-                    let mut scan = Scan::idle(&input.sstable, AHEAD_BYTES)?;
-                    scan.seek_after(before).await?;
-                    scan
-                }
-                None => Scan::begin(&input.sstable, AHEAD_BYTES).await?,
-            };
-            let merge = Merge {
-                inputs: vec![Input::new(scan, input.is_shared)],
-                rules,
-                outside,
-                owner: (self.sharder(), self.runtime().shard().0),
-                leaves_out_overwritten: false,
-                until: Some(last),
-                outputs: &mut *outputs,
-                members: Vec::new(),
-                items: 0,
-            };
-            merge.run().await?;
-            next = input.sstable.next_token(last).await?;
-        }
-        outputs.finish().await
     }
 }
 
-/// The token before one; none before the first.
-fn before(token: Token) -> Option<Token> {
-    token.0.checked_sub(1).map(Token)
+/// Has all that was written to a table so far in files, and no start replay it. A flush beside a large write does not say so, nor is there one where memory has nothing.
+async fn cover(shard: &Shard, table: TableId) -> Result<(), CompactionError> {
+    let position = shard.log().position();
+    let is_merging = || shard.engine_ref().merging.iter().any(|begun| begun.0 < position.sequence);
+    while is_merging() {
+        shard.runtime().sleep(MERGE_REST).await;
+    }
+    shard.wait_in_force().await?;
+    shard.flush(table).await?;
+    let is_known = shard.engine_ref().tables.get(table).is_some();
+    if is_known && !is_covered_to(shard, table, &position) {
+        stdx::sometimes!("log covered before a cleanup");
+        shard.manifest().append(Record::Covered(table, position)).await?;
+        shard.log().flushed(table, position);
+    }
+    Ok(())
+}
+
+fn is_covered_to(shard: &Shard, table: TableId, position: &ReplayPosition) -> bool {
+    let place = |position: &ReplayPosition| (position.boot, position.sequence);
+    let contents = shard.manifest().contents();
+    contents.covered.get(&table).is_some_and(|covered| place(covered) >= place(position))
+}
+
+/// True if no start replays what is in the files. One that the manifest does not name is none that a step takes.
+fn are_covered<'f>(shard: &Shard, table: TableId, mut files: impl Iterator<Item = &'f LiveFile>) -> bool {
+    files.all(|file| {
+        let end = {
+            let contents = shard.manifest().contents();
+            let live = contents
+                .live
+                .iter()
+                .find(|live| live.name.table == table && live.name.descriptor == *file.sstable.descriptor());
+            live.map(|live| live.end)
+        };
+        // Files of another shard count end where this log begins.
+        end.is_none_or(|end| end.sequence == 0 || is_covered_to(shard, table, &end))
+    })
+}
+
+/// The next step: files that have no kept token go first, which takes no room. Then those with both, the one with the oldest data first: what a tombstone hides should
+/// go before the tombstone. None: all files are clean.
+async fn next_step(shard: &Shard, files: &[LiveFile], clean: &mut Clean) -> Result<Option<Step>, CompactionError> {
+    let kept = Rc::clone(&clean.kept);
+    let is_outside = |place: &usize| !kept.meets(files[*place].sstable.token_range());
+    let outside: Vec<usize> = (0..files.len()).filter(is_outside).take(INPUTS_MAX).collect();
+    if !outside.is_empty() {
+        return Ok(Some(Step::Remove(outside)));
+    }
+    let mut places: Vec<usize> = (0..files.len()).collect();
+    places.sort_by_key(|place| files[*place].sstable.timestamps().1);
+    for place in places {
+        let sstable = &files[place].sstable;
+        if clean.files.contains(sstable.descriptor()) {
+            continue;
+        }
+        if has_others(sstable, &kept).await? {
+            return Ok(Some(Step::Rewrite(place)));
+        }
+        clean.files.insert(sstable.descriptor().clone());
+        shard.runtime().maybe_yield().await;
+    }
+    Ok(None)
+}
+
+/// Carries out a step. False: a file of it is not live any more.
+async fn carry_out(
+    shard: &Shard,
+    definition: &Rc<Table>,
+    files: Vec<LiveFile>,
+    step: &Step,
+    kept: &TokenRanges,
+) -> Result<bool, CompactionError> {
+    let options = CompactionOptions::of(&definition.options.compaction);
+    let (descriptions, _) = shard.describe(definition, &files);
+    let (inputs, expired) = match step {
+        Step::Remove(places) => (Vec::new(), places.clone()),
+        Step::Rewrite(place) => (vec![*place], Vec::new()),
+    };
+    let level = inputs.first().map_or(0, |place| descriptions[*place].level);
+    let task = Task { inputs, expired, cut: Cut::Never, level, why: Why::Request };
+    let only_repaired = options.common.only_purge_repaired;
+    let done = shard.run_task(definition, &files, &task, only_repaired, How::Clean(kept)).await?;
+    let Some(done) = done else { return Ok(false) };
+    match step {
+        Step::Remove(_) => stdx::sometimes!("file without kept tokens removed"),
+        Step::Rewrite(_) => stdx::sometimes!("file rewritten without tokens that are not kept"),
+    }
+    shard.note(&Job { table: Rc::clone(definition), options, files, descriptions, task }, done);
+    Ok(true)
 }
 
 /// True if a file has a token that is not among the kept ones, of whatever shard: all shards that name a shared file find the same, and release it.

@@ -27,6 +27,8 @@ use crate::tables::{FilesChange, LiveFile};
 /// What all inputs of a compaction read ahead together at a time, bytes, and what one does at least.
 const AHEAD_BYTES: usize = 4 << 20;
 const AHEAD_BYTES_MIN: usize = 32 << 10;
+/// Bytes that a cleanup's input is read ahead at a time: much of it may be dropped.
+const KEPT_AHEAD_BYTES: usize = 1 << 20;
 /// The rest after a record that was refused, and the longest one.
 const RETRY_FIRST: Duration = Duration::from_millis(100);
 const RETRY_MAX: Duration = Duration::from_secs(10);
@@ -159,7 +161,7 @@ impl Shard {
             How::Scrub(scrubbing) => scrubbing.write(self, &inputs.read, &mut outputs).await,
             How::Clean(kept) => {
                 let outside = |token: Token, key: &[u8]| self.least_outside(table, &inputs, token, key);
-                self.write_kept(&inputs.read, &rules, &outside, kept, &mut outputs).await
+                write_kept(self, &inputs.read, &rules, &outside, kept, &mut outputs).await
             }
         };
         let opened = match written {
@@ -527,6 +529,51 @@ impl Inputs {
         };
         self.shadows = files.iter().filter(|file| !is_input(file)).filter(may_hide).cloned().collect();
     }
+}
+
+/// Writes what is kept of the only input, or nothing of none.
+async fn write_kept(
+    shard: &Shard,
+    read: &[LiveFile],
+    rules: &Rules,
+    outside: &dyn Fn(Token, &[u8]) -> i64,
+    kept: &TokenRanges,
+    outputs: &mut Outputs,
+) -> Result<(), CompactionError> {
+    let [input] = read else {
+        assert!(read.is_empty(), "files are cleaned one by one");
+        return Ok(());
+    };
+    let mut next = Some(input.sstable.token_range().0);
+    while let Some((token, (first, last))) = next.and_then(|token| Some((token, kept.span_from(token)?))) {
+        let scan = match before(first.max(token)) {
+            Some(before) => {
+                let mut scan = Scan::idle(&input.sstable, KEPT_AHEAD_BYTES)?;
+                scan.seek_after(before).await?;
+                scan
+            }
+            None => Scan::begin(&input.sstable, KEPT_AHEAD_BYTES).await?,
+        };
+        let merge = Merge {
+            inputs: vec![Input::new(scan, input.is_shared)],
+            rules,
+            outside,
+            owner: (shard.sharder(), shard.runtime().shard().0),
+            leaves_out_overwritten: false,
+            until: Some(last),
+            outputs: &mut *outputs,
+            members: Vec::new(),
+            items: 0,
+        };
+        merge.run().await?;
+        next = input.sstable.next_token(last).await?;
+    }
+    outputs.finish().await
+}
+
+/// The token before one; none before the first.
+fn before(token: Token) -> Option<Token> {
+    token.0.checked_sub(1).map(Token)
 }
 
 /// What is to be said of an input behind the exchange.

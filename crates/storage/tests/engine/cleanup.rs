@@ -36,7 +36,7 @@ fn kept_of(numbers: impl IntoIterator<Item = u32>) -> Vec<u32> {
 
 async fn clean_up(shard: &Shard, table: TableId, kept: TokenRanges) -> Cleaned {
     let kept = Rc::new(kept);
-    shard.cleanup(table, || Rc::clone(&kept)).await.expect("the disk works")
+    storage::clean_up(shard, table, || Rc::clone(&kept)).await.expect("the disk works")
 }
 
 /// All that a table's files have, as mutations: what was deleted too.

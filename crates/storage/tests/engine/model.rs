@@ -370,7 +370,7 @@ async fn carry_out(runtime: Runtime, shard: Shard, steps: &[Step], seed: u64) ->
             }
             Step::Clean(lost) => {
                 let kept = Rc::new(all_but(lost));
-                let cleaned = shard.cleanup(TABLE, || Rc::clone(&kept)).await;
+                let cleaned = storage::clean_up(&shard, TABLE, || Rc::clone(&kept)).await;
                 cleaned.unwrap_or_else(|error| panic!("{}: {error}", context()));
             }
             Step::Flush => shard.flush(TABLE).await.unwrap_or_else(|error| panic!("{}: {error}", context())),

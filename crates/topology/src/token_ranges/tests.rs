@@ -1,3 +1,5 @@
+//! Sets of tokens against their ranges, token by token at the ends of the ring.
+
 use super::*;
 
 const NEAR: i64 = 6;

@@ -65,7 +65,7 @@ fn empty_disk() -> Disk {
 
 async fn clean_up(shard: &Shard) -> Result<storage::Cleaned, storage::CompactionError> {
     let kept = Rc::new(kept());
-    shard.cleanup(TABLE, || Rc::clone(&kept)).await
+    storage::clean_up(shard, TABLE, || Rc::clone(&kept)).await
 }
 
 /// The disk at each boundary of a cleanup, and when it has ended.

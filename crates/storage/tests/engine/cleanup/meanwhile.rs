@@ -1,4 +1,4 @@
-//! What happens while a cleanup runs: writes, flushes, compactions, truncations, drops, an operation that gives the node more; and one that an operator stops.
+//! Beside a cleanup: writes, flushes, compactions, truncations, drops, an operation that gives the node more; and one that an operator stops.
 
 use std::cell::{Cell, RefCell};
 use std::time::Duration;
@@ -19,8 +19,8 @@ async fn begin_slowly(
 ) -> TaskHandle<Result<Cleaned, CompactionError>> {
     shard.set_compaction_throughput(SLOW);
     let (cleaning, kept) = (shard.clone(), Rc::clone(kept));
-    let cleanup =
-        runtime.spawn(Group::Maintenance, async move { cleaning.cleanup(TABLE, || kept.borrow().clone()).await });
+    let cleanup = runtime
+        .spawn(Group::Maintenance, async move { storage::clean_up(&cleaning, TABLE, || kept.borrow().clone()).await });
     until(runtime, "a file is being written", || shard.running_compaction().is_some_and(|running| running.written > 0))
         .await;
     cleanup
@@ -81,11 +81,11 @@ fn what_an_operation_brings_meanwhile_stays() {
         // It sleeps for what it has written before.
         shard.stop_compaction(None);
         assert!(matches!(cleanup.await, Err(CompactionError::Stopped)));
-        let cleaned = shard.cleanup(TABLE, || present.borrow().clone()).await.expect("the disk works");
+        let cleaned = storage::clean_up(&shard, TABLE, || present.borrow().clone()).await.expect("the disk works");
         assert_eq!(cleaned, Cleaned::default());
         // The same where it goes on: the first step by what is kept first, the second by all.
         let asked = Cell::new(0);
-        let cleaned = shard.cleanup(TABLE, || {
+        let cleaned = storage::clean_up(&shard, TABLE, || {
             asked.set(asked.get() + 1);
             Rc::new(if asked.get() <= 2 { kept() } else { TokenRanges::all() })
         });
@@ -139,8 +139,8 @@ fn what_is_dropped_meanwhile_leaves_nothing() {
         shard.set_compaction_throughput(256 << 10);
         let cleaning = shard.clone();
         let kept = Rc::new(kept());
-        let cleanup =
-            runtime.spawn(Group::Maintenance, async move { cleaning.cleanup(TABLE, || Rc::clone(&kept)).await });
+        let cleanup = runtime
+            .spawn(Group::Maintenance, async move { storage::clean_up(&cleaning, TABLE, || Rc::clone(&kept)).await });
         let writes = || shard.running_compaction().is_some_and(|running| running.written > 0);
         until(&runtime, "a file is being written", writes).await;
         shard.update_schema(&schema_of(&[OTHER], true));
