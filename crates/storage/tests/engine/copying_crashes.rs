@@ -166,7 +166,7 @@ async fn until_nothing_is_left(runtime: &Runtime, shard: &Shard, context: &str) 
     }
 }
 
-/// Runs a unit's end while one call of the disk fails. Gives the disk's calls before and behind it, and whether it failed.
+/// Runs a unit's end while one call of the disk fails. Gives the disk's calls before and after it, and whether it failed.
 fn with_fault(fault: Option<DiskFault>) -> (u64, u64, bool) {
     let (mut world, host) = world(empty_disk());
     world.set_disk_faults(host, fault.into_iter().collect());
@@ -350,6 +350,8 @@ fn a_mutation_waits_a_bounded_time_for_memory() {
         // No flush of the table begins until that is durable.
         let position = shard.begin_truncation(OTHER);
         fill_memory(&runtime, &shard, 0).await;
+        let mut small = CopyTarget::begin(&shard, TABLE, ALL).expect("the table is there");
+        small.put(&mutation(TABLE, 1, 1, b"value")).await.expect("it has room");
         // Writes leave a rest, which other units take: each has too little for a file.
         let mut targets = Vec::new();
         let mut began;
@@ -365,7 +367,11 @@ fn a_mutation_waits_a_bounded_time_for_memory() {
         };
         assert!(matches!(refused, CopyError::NoMemory { seconds: 60 }), "{refused:?}");
         assert!((60..65).contains(&(runtime.now() - began).as_secs()));
-        drop(targets);
+        // One that has little is not written for the little that it would give back.
+        let refused = small.put(&mutation(TABLE, 2, 1, &[7; 20_000])).await;
+        assert!(matches!(refused, Err(CopyError::NoMemory { seconds: 60 })), "{refused:?}");
+        assert_eq!(data_files(&runtime).await, 0, "no file was made for that");
+        drop((small, targets));
         shard.truncation_is_durable(OTHER, position);
         received(&shard).await.finish().await.expect("there is room again");
     });
@@ -380,7 +386,7 @@ fn deletion(number: u32) -> Vec<u8> {
     out
 }
 
-/// What is said of a partition.
+/// Mutations that the table has of a partition.
 async fn says_of(shard: &Shard, number: u32) -> usize {
     let source = CopySource::open(shard, TABLE).await.expect("the disk works");
     let (mut scan, mut count) = (source.scan(ALL), 0);
