@@ -358,11 +358,6 @@ impl Shard {
         Some(Job { table, options, files, descriptions, task })
     }
 
-    /// Copies of the table that have begun on the shard. `None`: it is not there.
-    fn copies_begun(&self, table: TableId) -> Option<u64> {
-        self.engine_ref().tables.get(table).map(|table| table.copies_begun)
-    }
-
     /// The table as it is now, and its files.
     pub(crate) fn files_of(&self, id: TableId) -> Option<(Rc<Table>, Vec<LiveFile>)> {
         let engine = self.engine_ref();
@@ -418,11 +413,11 @@ impl Shard {
             let Some(task) = strategy::choose_all(&options, &descriptions, &facts) else { return Ok(()) };
             let is_last = task.inputs.len() == files.len();
             let only_repaired = options.common.only_purge_repaired;
-            let copies_begun = self.copies_begun(table);
+            let begun = copies_begun(self, table);
             let Some(done) =
                 self.run_task(&definition, &files, &task, only_repaired, garbage::how(&definition)).await?
             else {
-                if copies_begun != self.copies_begun(table) {
+                if begun != copies_begun(self, table) {
                     // What it purged may hide what a copy brings. The next try purges nothing as long as that is there.
                     continue;
                 }
@@ -452,6 +447,11 @@ impl Shard {
             tracing::warn!(%error, "cannot delete shared sstables that no shard needs; retrying later");
         }
     }
+}
+
+/// Copies of the table that have begun on the shard. `None`: it is not there.
+fn copies_begun(shard: &Shard, table: TableId) -> Option<u64> {
+    shard.engine_ref().tables.get(table).map(|table| table.copies_begun)
 }
 
 /// When a file was written, by its generation: seconds since 1970; 0 if that does not say it.

@@ -122,7 +122,7 @@ impl Shard {
     ) -> Result<Option<Compacted>, CompactionError> {
         self.wait_in_force().await.map_err(|error| CompactionError::Folder(error.to_string()))?;
         let Some(mut inputs) = self.inputs(table, files, task) else { return Ok(None) };
-        if !task.expired.is_empty() && self.has_received_since(table, files) {
+        if !task.expired.is_empty() && has_received_since(self, table, files) {
             stdx::sometimes!("expired files stay since a range is received");
             return Ok(None);
         }
@@ -251,22 +251,6 @@ impl Shard {
             && self.is_covered(table, inputs)
             && (!only_repaired || files.all(is_repaired))
             && !self.has_released(table).await
-    }
-
-    /// True if the table receives a range, or has a file that was not there when `files` were looked at: what expired files hide may be in it.
-    fn has_received_since(&self, table: &Table, files: &[LiveFile]) -> bool {
-        let engine = self.engine_ref();
-        let is_known = |file: &LiveFile| files.iter().any(|known| Rc::ptr_eq(&known.sstable, &file.sstable));
-        let is_kept = !self.planted().is(Bug::PurgedWhileReceiving);
-        is_kept
-            && engine.tables.get(table.id).is_some_and(|table| table.copies > 0 || !table.files.iter().all(is_known))
-    }
-
-    /// True if the table has begun to receive a range since a compaction began: what that purged may hide what comes.
-    fn receives_since(&self, table: &Table, inputs: &Inputs) -> bool {
-        let engine = self.engine_ref();
-        let is_kept = !self.planted().is(Bug::PurgedWhileReceiving);
-        is_kept && engine.tables.get(table.id).is_some_and(|table| table.copies_begun != inputs.copies_begun)
     }
 
     /// Whether no start replays what is in the inputs. One that was frozen beside a large write has a part of it, and its record counts until
@@ -443,7 +427,7 @@ impl Shard {
         loop {
             // Nothing is discarded between the look and the swap: it would find inputs that are not there any more, or no outputs yet.
             let permit = self.compactor().exchange.acquire().await;
-            if !self.are_live(table, inputs) || (has_purged && self.receives_since(table, inputs)) {
+            if !self.are_live(table, inputs) || (has_purged && receives_since(self, table, inputs)) {
                 drop(permit);
                 if is_undecided {
                     self.settle().await;
@@ -514,7 +498,22 @@ impl Inputs {
     }
 }
 
-/// What is to be said of an input behind the exchange.
+/// True if the table receives a range, or has a file that was not there when `files` were looked at: what expired files hide may be in it.
+fn has_received_since(shard: &Shard, table: &Table, files: &[LiveFile]) -> bool {
+    let engine = shard.engine_ref();
+    let is_known = |file: &LiveFile| files.iter().any(|known| Rc::ptr_eq(&known.sstable, &file.sstable));
+    let is_kept = !shard.planted().is(Bug::PurgedWhileReceiving);
+    is_kept && engine.tables.get(table.id).is_some_and(|table| table.copies > 0 || !table.files.iter().all(is_known))
+}
+
+/// True if the table has begun to receive a range since a compaction began: what that purged may hide what comes.
+fn receives_since(shard: &Shard, table: &Table, inputs: &Inputs) -> bool {
+    let engine = shard.engine_ref();
+    let is_kept = !shard.planted().is(Bug::PurgedWhileReceiving);
+    is_kept && engine.tables.get(table.id).is_some_and(|table| table.copies_begun != inputs.copies_begun)
+}
+
+/// The record of an input that was exchanged.
 fn gone(live: &LiveRecord) -> GoneRecord {
     GoneRecord { name: live.name.clone(), is_shared: live.is_shared, destination: Destination::Removed }
 }

@@ -66,7 +66,7 @@ impl std::fmt::Debug for CopyTarget {
     }
 }
 
-/// What is to be done before a mutation can be put.
+/// A step that a mutation needs before it can be put.
 enum Before {
     /// The memtable is full.
     Write,

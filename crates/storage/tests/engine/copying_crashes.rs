@@ -166,7 +166,7 @@ async fn until_nothing_is_left(runtime: &Runtime, shard: &Shard, context: &str) 
     }
 }
 
-/// Runs a unit's end while one call of the disk fails. Gives the disk's calls before and behind it, and whether it failed.
+/// Runs a unit's end while one call of the disk fails. Gives the disk's calls before and after it, and whether it failed.
 fn with_fault(fault: Option<DiskFault>) -> (u64, u64, bool) {
     let (mut world, host) = world(empty_disk());
     world.set_disk_faults(host, fault.into_iter().collect());
@@ -386,7 +386,7 @@ fn deletion(number: u32) -> Vec<u8> {
     out
 }
 
-/// What is said of a partition.
+/// Mutations that the table has of a partition.
 async fn says_of(shard: &Shard, number: u32) -> usize {
     let source = CopySource::open(shard, TABLE).await.expect("the disk works");
     let (mut scan, mut count) = (source.scan(ALL), 0);
