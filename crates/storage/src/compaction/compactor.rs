@@ -413,11 +413,11 @@ impl Shard {
             let Some(task) = strategy::choose_all(&options, &descriptions, &facts) else { return Ok(()) };
             let is_last = task.inputs.len() == files.len();
             let only_repaired = options.common.only_purge_repaired;
-            let begun_before = copies_begun(self, table);
+            let begun = copies_begun(self, table);
             let Some(done) =
                 self.run_task(&definition, &files, &task, only_repaired, garbage::how(&definition)).await?
             else {
-                if begun_before != copies_begun(self, table) {
+                if begun != copies_begun(self, table) {
                     // What it purged may hide what a copy brings. The next try purges nothing as long as that is there.
                     continue;
                 }

@@ -45,11 +45,11 @@ async fn all_of(shard: &Shard, table: TableId) -> Vec<Vec<u8>> {
     let mut scan = source.scan(TokenRange { after: Token::MIN, end: Token::MAX });
     let mut all = Vec::new();
     loop {
-        let page = scan.page(100_000).await.expect("the disk works");
-        if page.is_empty() {
+        let page = scan.page(100_000, PAGE_TIME).await.expect("the disk works");
+        all.extend(page.mutations);
+        if page.is_last {
             return all;
         }
-        all.extend(page);
     }
 }
 

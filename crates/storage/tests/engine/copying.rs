@@ -1,7 +1,5 @@
 //! Copies of token ranges between shards: what one has, another has then; whole, or not at all.
 
-use std::time::Duration;
-
 use mutation::MutationRef;
 use runtime::Runtime;
 use schema::{SchemaChange, TableId};
@@ -232,29 +230,6 @@ fn a_range_is_cut_into_ranges_that_tile_it() {
             }
         }
         assert_eq!(source.cut(ALL, u64::MAX), [ALL]);
-    };
-    with_shard(&Setup::new(&folder, 1), body).expect("it opens");
-}
-
-#[test]
-fn a_page_that_is_out_of_time_is_followed_by_the_rest() {
-    let folder = Folder::new("copy-page-time");
-    let body = |_, shard: Shard| async move {
-        write_rows(&shard, TABLE, 0..3_000, &[7; 100]).await;
-        let expected = copied(&shard, TABLE).await;
-        let source = CopySource::open(&shard, TABLE).await.expect("the disk works");
-        let (mut scan, mut all, mut empty) = (source.scan(ALL), Vec::new(), 0);
-        loop {
-            let page = scan.page(usize::MAX, Duration::ZERO).await.expect("the disk works");
-            empty += u32::from(page.mutations.is_empty());
-            all.extend(page.mutations);
-            if page.is_last {
-                break;
-            }
-        }
-        assert!(empty > 0, "some page has nothing, and more follows");
-        assert_eq!(all.len(), expected.len());
-        assert_eq!(all, expected);
     };
     with_shard(&Setup::new(&folder, 1), body).expect("it opens");
 }

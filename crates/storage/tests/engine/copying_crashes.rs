@@ -343,6 +343,32 @@ fn a_unit_of_many_files_is_merged_into_few() {
 }
 
 #[test]
+fn a_page_that_is_out_of_time_is_followed_by_the_rest() {
+    let (mut world, host) = world(empty_disk());
+    run(&mut world, host, |runtime: Runtime| async move {
+        let shard = open(&runtime, 1).await;
+        received(&shard).await.finish().await.expect("the disk works");
+        let source = CopySource::open(&shard, TABLE).await.expect("the disk works");
+        let scanned = async |bytes: usize, time: Duration| {
+            let (mut scan, mut all, mut empty) = (source.scan(ALL), Vec::new(), 0);
+            loop {
+                let page = scan.page(bytes, time).await.expect("the disk works");
+                empty += u32::from(page.mutations.is_empty());
+                all.extend(page.mutations);
+                if page.is_last {
+                    return (all, empty);
+                }
+            }
+        };
+        let (expected, _) = scanned(usize::MAX, PAGE_TIME).await;
+        // The disk takes longer than no time at all.
+        let (all, empty) = scanned(usize::MAX, Duration::ZERO).await;
+        assert!(empty > 0, "some page has nothing, and more follows");
+        assert!(all == expected && all.len() == RECEIVED.len(), "{} of {}", all.len(), expected.len());
+    });
+}
+
+#[test]
 fn a_mutation_waits_a_bounded_time_for_memory() {
     let (mut world, host) = world(empty_disk());
     run(&mut world, host, |runtime: Runtime| async move {
