@@ -4,6 +4,7 @@
 
 mod ballot;
 mod low_bound;
+mod moved;
 mod queue;
 mod state;
 mod table;
@@ -15,6 +16,7 @@ pub use low_bound::{
 pub use state::{Commit, Promise, Proposal, Purpose, State};
 pub use table::{STATE_TABLE, with_state_table};
 
+pub(crate) use moved::{VOID, replace_positions};
 pub(crate) use queue::{Claim, Queue};
 pub(crate) use state::Outrun;
 pub(crate) use table::{

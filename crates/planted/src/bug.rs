@@ -256,6 +256,8 @@ bugs! {
         "Replicas that lose a range are not written any more while lagging coordinators may read them.";
     CommitWithoutFence, "commit-without-fence", Coordinator, "moving::a_commit_at_one_replica_is_planned_again_when_its_range_moves",
         "A conditional statement of one replica commits by a plan from before a change of the ring or of the table.";
+    PaxosNotCopied, "paxos-not-copied", Coordinator, "operations::registers_of_conditional_statements_move_with_their_rows",
+        "A node that gains a range copies the rows, and not the registers of conditional statements.";
     CleanupOfPending, "cleanup-of-pending", Requests, "plan::kept::tests::a_node_keeps_what_it_is_a_replica_of_before_or_after",
         "A cleanup drops the ranges that an operation gives to the node.";
     PurgedWhileReceiving, "purged-while-receiving", Storage, "copying::nothing_is_purged_while_a_range_is_received",

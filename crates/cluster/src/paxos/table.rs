@@ -12,6 +12,7 @@ use topology::{ReplicationStrategy, Token};
 
 use super::ballot::Ballot;
 use super::low_bound::Bound;
+use super::moved::VOID;
 use super::state::{Commit, Proposal, State};
 
 /// The table's id, which Cassandra gives it too: a UUID of its name.
@@ -23,7 +24,7 @@ const KEYSPACE: &str = "system";
 const KEY: ColumnId = ColumnId(0);
 const CF_ID: ColumnId = ColumnId(1);
 const PROMISED: ColumnId = ColumnId(2);
-const ACCEPTED: ColumnId = ColumnId(4);
+pub(super) const ACCEPTED: ColumnId = ColumnId(4);
 const COMMITTED: ColumnId = ColumnId(5);
 const READ_PROMISED: ColumnId = ColumnId(6);
 const COMMITTED_AGAIN: ColumnId = ColumnId(7);
@@ -33,7 +34,7 @@ pub(crate) const MUTATION_BYTES_MIN: usize = 27;
 /// Bytes of a ballot.
 const BALLOT_BYTES: usize = 16;
 /// Bytes of a position of the log.
-const POSITION_BYTES: usize = 18;
+pub(super) const POSITION_BYTES: usize = 18;
 
 /// The shortest time for which a state is kept, seconds.
 const KEPT_SECONDS_MIN: u32 = 3 * 60 * 60;
@@ -193,10 +194,15 @@ pub(crate) fn table_of(mutation: &MutationRef<'_>) -> TableId {
         return mutation.table();
     }
     let of_row = |item: Item<'_>| match item {
-        Item::Row(clustering, _) => clustering.components().next().and_then(|id| id.try_into().ok()).map(TableId),
+        Item::Row(clustering, _) => table_of_row(clustering),
         _ => None,
     };
     mutation.items().next().and_then(of_row).unwrap_or(STATE_TABLE)
+}
+
+/// The table that a row of registers is about.
+pub(super) fn table_of_row(clustering: ClusteringRef<'_>) -> Option<TableId> {
+    clustering.components().next().and_then(|id| id.try_into().ok()).map(TableId)
 }
 
 /// The times of a row of registers, microseconds since 1970.
@@ -267,7 +273,8 @@ impl StateReader {
     /// The state that was read, beside a low bound; without a row it is empty. `is_truncated`: the table was truncated after that position, and what was accepted
     /// before is void.
     pub(crate) fn finish(mut self, bound: Bound, is_truncated: impl Fn(ReplayPosition) -> bool) -> State {
-        if let Some(accepted) = self.state.accepted.as_mut().filter(|_| self.accepted_at.is_some_and(is_truncated)) {
+        let is_void = |position| position == VOID || is_truncated(position);
+        if let Some(accepted) = self.state.accepted.as_mut().filter(|_| self.accepted_at.is_some_and(is_void)) {
             stdx::sometimes!("a proposal is void");
             accepted.mutations.clear();
         }
@@ -293,7 +300,7 @@ fn commit_of(value: &[u8]) -> Option<Commit> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use cql_types::timeuuid;
     use mutation::RowRef;
 
@@ -303,7 +310,17 @@ mod tests {
         Ballot(timeuuid::build(0x01b2_1dd2_1381_4000 + at * 10, 0, [1; 6]))
     }
 
-    const POSITION: ReplayPosition = ReplayPosition { boot: 3, sequence: 1 << 40, shard: 2 };
+    pub(in crate::paxos) const POSITION: ReplayPosition = ReplayPosition { boot: 3, sequence: 1 << 40, shard: 2 };
+
+    /// A promise, and a proposal that was accepted at that position.
+    pub(in crate::paxos) fn accepted_registers() -> Vec<u8> {
+        let table = Table::new(TableId([7; 16]), "ks", "t", state_table().columns().to_vec(), TableOptions::default());
+        let proposal = Proposal { ballot: ballot(7), original: ballot(3), mutations: vec![vec![1; 27]] };
+        let registers = [Register::Promised(ballot(8)), Register::Accepted(&proposal, POSITION)];
+        let mut bytes = Vec::new();
+        encode_registers(&registers, &table, (Token(5), b"key"), Kept::Always, &mut bytes);
+        bytes
+    }
 
     fn read_back(state: &State) -> State {
         let table = Table::new(TableId([7; 16]), "ks", "t", state_table().columns().to_vec(), TableOptions::default());

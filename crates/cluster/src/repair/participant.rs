@@ -5,7 +5,7 @@ use std::rc::Rc;
 use runtime::ShardId;
 
 use crate::replica::{ReplicaError, Shards};
-use crate::streaming::{CopyFigures, JobOrder, JobReport, JobState};
+use crate::streaming::{CopyFigures, JobName, JobOrder, JobReport, JobState};
 
 /// This node, as a participant.
 #[derive(Clone)]
@@ -21,6 +21,18 @@ impl Participant {
             reports.push(self.shards.order(ShardId(shard), order.clone()).await?);
         }
         Ok(summed(reports))
+    }
+}
+
+impl Participant {
+    /// Orders all shards to end a job. True if it has ended on each: nothing of it is listed any more.
+    pub(crate) async fn end(&self, name: JobName) -> Result<bool, ReplicaError> {
+        let mut has_ended = true;
+        for shard in 0..self.shards.sharder.shards {
+            let report = self.shards.order(ShardId(shard), JobOrder::End(name)).await?;
+            has_ended &= !matches!(report.state, JobState::Waiting | JobState::Running);
+        }
+        Ok(has_ended)
     }
 }
 

@@ -73,10 +73,13 @@ impl Jobs {
             JobOrder::Begin(name, job) => self.begin(name, *job),
             JobOrder::Ask(name) => Ok(self.report(name)),
             JobOrder::End(name) => {
-                let ended = self.by_name.borrow_mut().remove(&name);
-                let Some(job) = ended else { return Ok(JobReport::of(JobState::Unknown)) };
-                // It ends at its next step.
+                let mut by_name = self.by_name.borrow_mut();
+                let Some(job) = by_name.get(&name).cloned() else { return Ok(JobReport::of(JobState::Unknown)) };
+                // It ends at its next step, and is known until it has.
                 job.ending.end(CopyFailed::Ended);
+                if job.has_ended() {
+                    by_name.remove(&name);
+                }
                 Ok(job.report())
             }
         }

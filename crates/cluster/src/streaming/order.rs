@@ -14,7 +14,7 @@ pub(crate) enum JobOrder {
     Begin(JobName, Box<CopyJob>),
     /// Say how it is.
     Ask(JobName),
-    /// End it, and forget it.
+    /// End it at its next step; forget it, if it has ended.
     End(JobName),
 }
 

@@ -11,6 +11,8 @@ use schema::TableId;
 use storage::CopyTarget;
 use topology::{Epoch, Token, TokenRange, token_of};
 
+use crate::paxos::{STATE_TABLE, VOID, replace_positions};
+
 use super::ask::{BUSY_MAX, OPEN_TIME, PAGE_TIME, ask_patiently};
 use super::ending::Ending;
 use super::error::CopyFailed;
@@ -27,6 +29,7 @@ const NOTE_TIME: Duration = Duration::from_secs(5);
 /// A copy from one shard of a source.
 pub(super) struct Pull {
     pub(super) runtime: Runtime,
+    pub(super) storage: storage::Shard,
     pub(super) peer: Peer,
     /// The shard that is asked, and how many there are.
     pub(super) shard: (u16, u16),
@@ -114,7 +117,10 @@ impl Pull {
             for mutation in &page.mutations {
                 let decoded = self.checked(unit, mutation)?;
                 sum.add(&decoded);
-                let put = target.put(mutation).await;
+                let put = match self.table == STATE_TABLE {
+                    true => target.put(&self.registers_here(mutation)?).await,
+                    false => target.put(mutation).await,
+                };
                 put.map_err(|error| CopyFailed::of_storage(unit, &error))?;
             }
             let bytes: usize = page.mutations.iter().map(Vec::len).sum();
@@ -162,6 +168,15 @@ impl Pull {
         let keep = CopyRequest::Keep { copy, shard: self.shard.0 };
         // A source that has closed it says so when it is asked for a page.
         let _ = ask(&self.runtime, &self.peer, &keep, (NOTE_TIME, self.planned)).await;
+    }
+
+    /// Registers as this shard has them: a proposal counts as accepted now, so that a later truncation of its table makes it void here too.
+    fn registers_here(&self, mutation: &[u8]) -> Result<Vec<u8>, CopyFailed> {
+        let failed = |error| CopyFailed::of_storage(TokenRange::ALL, &storage::CopyError::from(error));
+        let now = storage::write_start(&self.storage).map_err(failed)?;
+        let mut own = mutation.to_vec();
+        replace_positions(&mut own, |_, position| if position == VOID { VOID } else { now });
+        Ok(own)
     }
 
     /// The mutation, which is of the table, of the unit, of this shard, and has its key's token.

@@ -112,6 +112,7 @@ impl Receiver {
         let pull = |shard: u16| {
             Rc::new(Pull {
                 runtime: self.shards.runtime.clone(),
+                storage: self.shards.storage.clone(),
                 peer: peer.clone(),
                 shard: (shard, count),
                 own: owner,

@@ -13,6 +13,7 @@ use topology::{Epoch, HostId, Sharder, Token, TokenRange};
 
 use super::message::{CUTS_MAX, CopyAnswer, CopyNumber, CopyRequest, Open, Owner, Page, PageOf, Sum};
 use crate::fence::Fence;
+use crate::paxos::{STATE_TABLE, VOID, replace_positions};
 use crate::replica::ReplicaError;
 
 /// Copies that may be open on a shard.
@@ -272,7 +273,12 @@ impl Sources {
             }
             let scanned = cursor.scan.page(most - bytes, left).await;
             let scanned = scanned.map_err(|error| not_readable(shard.0, copy.table, &error))?;
-            for bytes_of in scanned.mutations {
+            for mut bytes_of in scanned.mutations {
+                if copy.table == STATE_TABLE {
+                    let is_void = |table, position| storage::is_truncated_after(&self.storage, table, position);
+                    let mark = |table, position| if is_void(table, position) { VOID } else { position };
+                    replace_positions(&mut bytes_of, mark);
+                }
                 let decoded = MutationRef::decode(&bytes_of).map_err(|error| {
                     tracing::error!(table = %copy.table, %error, "cannot decode a mutation that a copy's scan gave");
                     ReplicaError::Unreadable { shard: shard.into() }

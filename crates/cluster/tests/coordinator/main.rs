@@ -6,6 +6,7 @@ mod deadlines;
 mod fence;
 mod levels;
 mod moving;
+mod operations;
 mod overtaken;
 mod serial;
 mod timeouts;

@@ -13,10 +13,10 @@ use crate::serial::{KEY, ballots_of, write};
 use crate::world::{Change, Member, PAUSE, host_id, on_nodes, table};
 
 /// Keys, some of whose ranges move to the third node.
-const KEYS: &[u8] = b"abcdefghijklmnopqrstuvwxyz";
+pub const KEYS: &[u8] = b"abcdefghijklmnopqrstuvwxyz";
 
 /// All nodes apply the next phase.
-async fn pass(node: &Member, phase: Phase) {
+pub async fn pass(node: &Member, phase: Phase) {
     let epoch = node.site.agree(Change::Joining(phase));
     node.apply_to(epoch);
     for other in [1, 2] {
@@ -32,7 +32,7 @@ async fn pass(node: &Member, phase: Phase) {
 }
 
 /// The keys whose range the third node gains, as the ring after the operation says.
-fn moving() -> Vec<&'static [u8]> {
+pub fn moving() -> Vec<&'static [u8]> {
     let keys = moving_of(2);
     assert!(keys.len() > 2, "some ranges move");
     keys

@@ -132,6 +132,12 @@ fn joining(shape: Shape, epoch: u64, phase: Phase, local: u8) -> (Rc<Ring>, Rc<O
     (Rc::new(Ring::new(Epoch(epoch), nodes, NodeIndex(u16::from(local)))), Rc::new(operation))
 }
 
+/// The operation by which the third node joins.
+pub fn joining_operation(phase: Phase) -> Operation {
+    let (_, operation) = joining(Shape::Simple(1), 1, phase, 0);
+    Rc::unwrap_or_clone(operation)
+}
+
 pub fn table() -> Table {
     let columns = vec![
         Column::new(ColumnKind::PartitionKey, ColumnId(0), "k", CqlType::Blob),
@@ -254,6 +260,7 @@ impl Member {
             timeouts: Default::default(),
             strategies: Default::default(),
         });
+        coordinator.storage().retire_old_segments().await.expect("old segments can be removed");
         let listener = runtime.listen(SocketAddr::new(ip(number), 7000)).await.expect("the address is this machine's");
         coordinator.accept_peers(listener);
         let (present, strategy) = (coordinator.clone(), site.shape.strategy());
@@ -395,6 +402,11 @@ impl Member {
         storage.truncation_is_durable(COUNTS, position);
     }
 
+    /// The strategy of the keyspace.
+    pub fn replication_strategy(&self) -> ReplicationStrategy {
+        self.site.shape.strategy()
+    }
+
     /// A row of a partition, planned now.
     pub fn planned(&self, key: &[u8]) -> PlannedMutation {
         let mut mutation = Vec::new();
@@ -443,6 +455,14 @@ impl Member {
         let command = ReadCommand::partition(TABLE, token_of(key), key, 1_000);
         let mut rows = Rows::default();
         let _ = self.coordinator.storage().read(&command, &mut rows);
+        rows.0
+    }
+
+    /// The same of a table, files included.
+    pub async fn own_rows_of(&self, table: TableId, key: &[u8]) -> usize {
+        let command = ReadCommand::partition(table, token_of(key), key, 1_000);
+        let mut rows = Rows::default();
+        let _ = self.coordinator.storage().read_through(&command, &mut rows).await.expect("it can be read");
         rows.0
     }
 
