@@ -268,7 +268,7 @@ impl Planning<'_> {
         let mut nodes = Vec::new();
         if let Target::Tokens(target) = &operation.target {
             unclean.retain(|node| target.get(node).is_none_or(|tokens| !tokens.is_empty()));
-            // What one releases another one may take.
+            // Another node may take the tokens that one releases.
             let (leaving, others): (Vec<_>, Vec<_>) = target.iter().partition(|(_, tokens)| tokens.is_empty());
             let set = |(host, tokens): (&HostId, &Vec<Token>)| NodeChange::SetTokens(*host, tokens.clone());
             nodes.extend(leaving.into_iter().chain(others).map(set));

@@ -33,7 +33,7 @@ impl Domain for OperationsDomain {
         state.snapshot()
     }
 
-    /// What ends an operation, or says that leftovers are gone.
+    /// An end of an operation gives room back, and so does a word that leftovers are gone.
     fn gives_room_back(changes: &Vec<OperationChange>) -> bool {
         use OperationChange::{Abort, Cleaned, Finish};
         changes.iter().all(|change| matches!(change, Abort(..) | Cleaned(..) | Finish(..)))

@@ -12,7 +12,7 @@ pub fn repairs(coordinator: &Coordinator) -> &Rc<Repairs> {
     &coordinator.inner.repairs
 }
 
-/// What this node copies for operations: that of shard 0.
+/// The copies that this node makes for operations: those of shard 0.
 pub fn receiving(coordinator: &Coordinator) -> &Rc<Receiving> {
     &coordinator.inner.receiving
 }

@@ -87,7 +87,7 @@ struct Task {
 /// Ranges by those that they are copied from.
 type BySources = BTreeMap<Vec<HostId>, Vec<TokenRange>>;
 
-/// What this node copies for operations. Used on shard 0.
+/// The copies that this node makes for operations. Used on shard 0.
 pub struct Receiving {
     shards: Rc<Shards>,
     placement: Rc<Placement>,
@@ -219,7 +219,7 @@ impl Receiving {
                 JobState::Failed(words) => break Err(ReceiveFailed::Failed { table, words }),
             }
         };
-        // Its shards forget it; one that failed is begun anew. Nothing of it comes after a cleanup.
+        // Its shards forget it; one that failed is begun again. Nothing of it comes after a cleanup.
         while !participant.end(name).await.map_err(refused)? {
             self.shards.runtime.sleep(REST_MIN).await;
         }

@@ -11,6 +11,7 @@ mod answers;
 mod contact;
 pub(super) mod departures;
 mod disks;
+mod driving;
 mod facts;
 mod leaving;
 mod low_bound;
@@ -46,10 +47,10 @@ use topology::{HostId, Strategies};
 
 use self::announced::Announced;
 use self::disks::Disks;
+use self::driving::Driving;
 use self::leaving::Leaving;
 pub(super) use self::leaving::LeavingError;
 use self::moved::Moved;
-use self::operations::Driving;
 use self::vital::Vital;
 use super::NodeError;
 use crate::config::{ClusterConfig, Config, Tokens};
@@ -106,9 +107,7 @@ struct Inner {
     is_ready: Cell<bool>,
     announced: RefCell<Announced>,
     leaving: Leaving,
-    /// Operations, as all shards have applied them.
-    operations: RefCell<Operations>,
-    driving: Driving,
+    driving: Rc<Driving>,
     strategies: Strategies,
     /// Signalled when there may be an event for clients.
     has_events: Notify,
@@ -173,8 +172,7 @@ impl Cluster {
                 is_ready: Cell::new(false),
                 announced: RefCell::default(),
                 leaving: Leaving::default(),
-                operations: RefCell::default(),
-                driving: Driving::default(),
+                driving: Rc::default(),
                 strategies: config.strategies.clone(),
                 has_events: Notify::new(),
                 has_news: Notify::new(),
@@ -378,7 +376,7 @@ impl Inner {
 
     /// Follows the nodes of the cluster: dials those that are new.
     fn follow(&self, epoch: Index, registry: &Registry, operations: &Operations) {
-        self.note_operations(operations);
+        self.driving.note(operations);
         self.local.set_epoch(epoch.0);
         self.incoming.set_epoch(epoch.0);
         let driver = self.driver.get();

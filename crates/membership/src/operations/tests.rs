@@ -97,7 +97,7 @@ fn a_node_joins_by_an_operation_where_there_are_tables() {
     assert_eq!((site.state(4), site.tokens(4), site.phase(1)), (Some(NodeState::Normal), 16, None));
     let unclean: Vec<HostId> = site.operations.unclean().collect();
     assert_eq!(unclean, [host(1), host(2), host(3)], "each has lost something");
-    // What is left over keeps a node from gaining ranges, until it is gone.
+    // Leftovers keep a node from gaining ranges, until they are gone.
     site.apply(PlannedChanges {
         nodes: vec![NodeChange::SetState(host(4), NodeState::Leaving)],
         operations: vec![site.planning().leave(&decommission(4), BTreeSet::new())],

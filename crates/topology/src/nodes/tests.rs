@@ -233,7 +233,7 @@ fn a_joining_node_gets_its_tokens_when_nobody_else_has_them() {
     let (first, second) = (HostId([1; 16]), HostId([2; 16]));
     let give = |host, tokens: &[i64]| NodeChange::SetTokens(host, tokens.iter().copied().map(Token).collect());
     assert_eq!(registry.apply([give(second, &[7, 9])]), registry, "another one has 7");
-    // What one releases another one takes, in the order of the changes.
+    // One takes the tokens that another has released, in the order of the changes.
     let replaced =
         registry.apply([give(first, &[]), give(second, &[5, 7]), NodeChange::SetState(second, NodeState::Normal)]);
     assert_eq!((replaced.owner(Token(5)), replaced.owner(Token(7))), (Some(second), Some(second)));

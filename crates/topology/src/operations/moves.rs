@@ -11,7 +11,7 @@ use crate::strategy::{OptionsError, ReplicationStrategy, Strategies};
 
 impl Operation {
     /// The ranges that move, or that a node copies again, under one replication setting that keyspaces have. `present` has all nodes, joining ones without tokens.
-    /// What an operator has given up is no source of them. Fails where the setting's rules are not known here.
+    /// Nodes that an operator has given up are no sources of them. Fails where the setting's rules are not known here.
     ///
     /// An operation of replication moves the ranges of its own keyspace, whatever `setting` is.
     ///

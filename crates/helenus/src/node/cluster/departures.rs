@@ -11,7 +11,6 @@ use metadata::group::{Answer, node_id};
 use query::LEAVE;
 use topology::HostId;
 use topology::nodes::{NodeState, Registry};
-use topology::operations::Target;
 
 use super::leaving::{LeavingError, Stage};
 use super::{Cluster, Inner};
@@ -114,7 +113,7 @@ impl Departures {
         let stays = |inner: &Inner| state_of(&inner.registry.borrow(), leave.host_id) != Some(NodeState::Leaving);
         let is_over = |inner: &Inner| has_left(inner, leave.host_id) || stays(inner);
         // An operation takes as long as it takes; an operator can abort it.
-        while !is_over(&self.inner) && self.inner.moves_tokens_of(leave.host_id) {
+        while !is_over(&self.inner) && self.inner.driving.moves_tokens_of(leave.host_id) {
             self.inner.has_news.notified().await;
         }
         self.until(REMOVAL_TIME, is_over).await;
@@ -131,14 +130,6 @@ impl Departures {
         while !holds(&self.inner) && self.inner.runtime.now() < until {
             self.inner.runtime.sleep(LOOK).await;
         }
-    }
-}
-
-impl Inner {
-    /// True if an operation changes the tokens of a node.
-    fn moves_tokens_of(&self, host_id: HostId) -> bool {
-        let is_of = |target: &Target| matches!(target, Target::Tokens(nodes) if nodes.contains_key(&host_id));
-        self.operations.borrow().all().any(|operation| is_of(&operation.target))
     }
 }
 

@@ -11,53 +11,42 @@
 //! Each request is judged again on the state that it is applied to, so one that is sent twice, or by a leader that is none any more, changes nothing. Phases and
 //! conditions: `docs/internals/operations.md`.
 
-use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
 
 use cluster::coordinator::{KeyspaceToCopy, receiving};
 use membership::{OperationRequest, OperationsDomain, Planning, TopologyDomain};
-use metadata::group::{Answer, Index, Member, node_id};
+use metadata::group::{Answer, Driver, Index, Member, node_id};
 use query::{Engine, OPERATION, SchemaDomain, clean_up, settings};
 use raft::RoleName;
-use runtime::Group;
+use runtime::{Group, Runtime};
 use schema::Schema;
-use topology::operations::{Confirmed, Operation, OperationId, Operations, Phase, RangeMove, waits_for};
-use topology::{Epoch, HostId, NodeIndex, ReplicationStrategy, Ring};
+use topology::operations::{Confirmed, Operation, OperationId, Phase, RangeMove, waits_for};
+use topology::{Epoch, HostId, NodeIndex, ReplicationStrategy, Ring, Strategies};
 
-use super::{AGAIN, Inner};
+use super::driving::{Driving, Seen};
 
+/// Between two tries of a request.
+const AGAIN: Duration = Duration::from_millis(500);
 /// Between two tries of a copy that failed, at first and at most.
 const REST_MIN: Duration = Duration::from_millis(500);
 const REST_MAX: Duration = Duration::from_secs(10);
 
-/// This node's part in operations.
-#[derive(Default)]
-pub(super) struct Driving {
-    /// As the leader: a request is under way.
-    is_asking: Cell<bool>,
-    /// As the leader: the operations that were seen in a phase, and the epoch of the state then. Nodes that have applied that epoch have applied the phase.
-    seen: RefCell<BTreeMap<OperationId, Seen>>,
-    /// As the leader: why an operation does not go on, as it was said last.
-    waits: RefCell<BTreeMap<OperationId, String>>,
-    /// As a receiver: a copy is made.
-    is_receiving: Cell<bool>,
-    /// Leftovers are dropped.
-    is_cleaning: Cell<bool>,
-}
-
-/// An operation in a phase, as the leader has seen it.
-struct Seen {
-    phase: Phase,
-    epoch: Index,
-    /// The ring and the moves, with the epoch of the state that they were worked out of.
-    moves: Option<(Index, Rc<(Ring, Vec<RangeMove>)>)>,
+/// This node, as operations need it.
+pub(super) struct Operator {
+    pub(super) runtime: Runtime,
+    pub(super) own: HostId,
+    pub(super) driver: Driver,
+    pub(super) engine: Engine,
+    pub(super) strategies: Strategies,
+    pub(super) driving: Rc<Driving>,
+    /// True if another node is up, as this one judges.
+    pub(super) is_up: Box<dyn Fn(HostId) -> bool>,
 }
 
 /// The leader's knowledge of nodes.
 struct Judge<'a> {
-    inner: &'a Inner,
+    node: &'a Operator,
     member: &'a Member,
     ring: &'a Ring,
     /// At which the operation was in its phase.
@@ -73,12 +62,12 @@ impl Judge<'_> {
 impl Confirmed for Judge<'_> {
     fn is_up(&self, node: NodeIndex) -> bool {
         let host = self.host(node);
-        host == self.inner.local.host_id() || self.inner.is_up(host)
+        host == self.node.own || (self.node.is_up)(host)
     }
 
     fn has_applied(&self, node: NodeIndex) -> bool {
         let host = self.host(node);
-        let applied = match host == self.inner.local.host_id() {
+        let applied = match host == self.node.own {
             true => self.member.applied(),
             false => self.member.epoch_of(node_id(host)),
         };
@@ -86,7 +75,7 @@ impl Confirmed for Judge<'_> {
     }
 }
 
-/// What the leader finds of an operation.
+/// The outcome of the leader's look at an operation.
 enum Look {
     /// It may go on.
     Step(OperationRequest),
@@ -95,14 +84,13 @@ enum Look {
 }
 
 /// Takes one operation a step further, if this node leads.
-pub(super) fn drive(inner: &Rc<Inner>) {
-    let Some(driver) = inner.driver.get() else { return };
-    let driving = &inner.driving;
+pub(super) fn drive(node: &Rc<Operator>) {
+    let driving = &node.driving;
     if driving.is_asking.get() {
         return;
     }
-    let looks = driver.with_member(|member, _| match member.raft().role() {
-        RoleName::Leader => look(inner, member),
+    let looks = node.driver.with_member(|member, _| match member.raft().role() {
+        RoleName::Leader => look(node, member),
         _ => {
             driving.seen.borrow_mut().clear();
             driving.waits.borrow_mut().clear();
@@ -118,19 +106,19 @@ pub(super) fn drive(inner: &Rc<Inner>) {
     }
     let Some(request) = next else { return };
     driving.is_asking.set(true);
-    let inner = Rc::clone(inner);
-    let runtime = inner.runtime.clone();
+    let node = Rc::clone(node);
+    let runtime = node.runtime.clone();
     drop(runtime.spawn(Group::Query, async move {
-        let answer = inner.ask_about_operation(&request).await;
+        let answer = ask(&node, &request).await;
         if let (Answer::Refused { reason, .. }, OperationRequest::Step(id, _)) = (&answer, request)
             && !reason.is_empty()
         {
-            say_once(&inner.driving, id, String::from_utf8_lossy(reason).into_owned());
+            say_once(&node.driving, id, String::from_utf8_lossy(reason).into_owned());
         }
         if !matches!(answer, Answer::Applied { .. }) {
-            inner.runtime.sleep(AGAIN).await;
+            node.runtime.sleep(AGAIN).await;
         }
-        inner.driving.is_asking.set(false);
+        node.driving.is_asking.set(false);
     }));
 }
 
@@ -144,18 +132,18 @@ fn say_once(driving: &Driving, id: OperationId, reason: String) {
 }
 
 /// Looks at all operations: those that run, then the first whose turn it is.
-fn look(inner: &Inner, member: &Member) -> Vec<Look> {
+fn look(node: &Operator, member: &Member) -> Vec<Look> {
     let (state, epoch) = (member.state().cluster(), member.state().epoch());
     let operations = state.of::<OperationsDomain>();
-    let mut seen = inner.driving.seen.borrow_mut();
+    let mut seen = node.driving.seen.borrow_mut();
     seen.retain(|id, _| operations.operation(*id).is_some());
-    inner.driving.waits.borrow_mut().retain(|id, _| operations.operation(*id).is_some());
+    node.driving.waits.borrow_mut().retain(|id, _| operations.operation(*id).is_some());
     if operations.all().len() == 0 {
         return Vec::new();
     }
     let settings = settings(state.of::<SchemaDomain>());
     let registry = state.of::<TopologyDomain>();
-    let strategies = &inner.strategies;
+    let strategies = &node.strategies;
     let planning = Planning { registry, operations, settings: &settings, strategies };
     let mut looks = Vec::new();
     for operation in operations.running() {
@@ -177,7 +165,7 @@ fn look(inner: &Inner, member: &Member) -> Vec<Look> {
         };
         known.moves = Some((epoch, Rc::clone(&moves)));
         let (ring, moves) = &*moves;
-        let judge = Judge { inner, member, ring, epoch: known.epoch };
+        let judge = Judge { node, member, ring, epoch: known.epoch };
         looks.push(match waits_for(operation, moves, ring, &judge) {
             None => Look::Step(OperationRequest::Step(operation.id, operation.phase)),
             Some(waiting) => Look::Waits(operation.id, waiting.to_string()),
@@ -196,13 +184,13 @@ fn moves_of(planning: &Planning<'_>, operation: &Operation) -> Result<(Ring, Vec
 }
 
 /// Copies what this node is to copy, if an operation waits for it.
-pub(super) fn receive(inner: &Rc<Inner>, engine: &Engine) {
-    let driving = &inner.driving;
+pub(super) fn receive(node: &Rc<Operator>) {
+    let (driving, engine) = (&node.driving, &node.engine);
     if driving.is_receiving.get() {
         return;
     }
-    let own = inner.local.host_id();
-    let operations = inner.operations.borrow();
+    let own = node.own;
+    let operations = node.driving.known();
     let mut waiting = operations.running().filter(|operation| {
         operation.phase == Phase::Copy && !operation.is_without_copy && !operation.copied.contains(&own)
     });
@@ -216,25 +204,25 @@ pub(super) fn receive(inner: &Rc<Inner>, engine: &Engine) {
         Err(error) => return tracing::warn!(operation = operation.id.0, %error, "cannot tell what to copy"),
     }
     driving.is_receiving.set(true);
-    let (inner, engine) = (Rc::clone(inner), engine.clone());
-    let runtime = inner.runtime.clone();
+    let node = Rc::clone(node);
+    let runtime = node.runtime.clone();
     drop(runtime.spawn(Group::Maintenance, async move {
-        copy(&inner, &engine, operation).await;
-        inner.driving.is_receiving.set(false);
+        copy(&node, operation).await;
+        node.driving.is_receiving.set(false);
     }));
 }
 
 /// Copies until all is durable and the cluster knows it, or the operation is in another phase.
-async fn copy(inner: &Rc<Inner>, engine: &Engine, operation: Operation) {
-    let (own, id) = (inner.local.host_id(), operation.id);
-    let began = inner.runtime.now();
+async fn copy(node: &Operator, operation: Operation) {
+    let (own, id, engine) = (node.own, operation.id, &node.engine);
+    let began = node.runtime.now();
     tracing::info!(operation = id.0, "copying the ranges that this node gains");
     let mut rest = REST_MIN;
-    while inner.is_in(id, Phase::Copy) {
+    while node.driving.is_in(id, Phase::Copy) {
         let keyspaces = keyspaces_to_copy(&engine.schema());
         match receiving(engine.coordinator()).receive(&operation, &keyspaces).await {
             Ok(figures) => {
-                let seconds = (inner.runtime.now() - began).as_secs_f64();
+                let seconds = (node.runtime.now() - began).as_secs_f64();
                 tracing::info!(
                     operation = id.0,
                     rows = figures.rows,
@@ -249,45 +237,45 @@ async fn copy(inner: &Rc<Inner>, engine: &Engine, operation: Operation) {
                 tracing::warn!(operation = id.0, %error, "copy not made; retrying");
             }
         }
-        inner.runtime.sleep(rest).await;
+        node.runtime.sleep(rest).await;
         rest = (rest * 2).min(REST_MAX);
     }
-    while inner.is_in(id, Phase::Copy) && !inner.has_copied(id, own) {
-        let answer = inner.ask_about_operation(&OperationRequest::Copied(id, own)).await;
+    while node.driving.is_in(id, Phase::Copy) && !node.driving.has_copied(id, own) {
+        let answer = ask(&node, &OperationRequest::Copied(id, own)).await;
         if !matches!(answer, Answer::Applied { .. }) {
-            inner.runtime.sleep(AGAIN).await;
+            node.runtime.sleep(AGAIN).await;
         }
         // Its own shards may have it a moment later.
-        inner.runtime.sleep(AGAIN / 10).await;
+        node.runtime.sleep(AGAIN / 10).await;
     }
 }
 
 /// Drops what this node has of ranges that it has lost, if it is unclean.
-pub(super) fn clean(inner: &Rc<Inner>, engine: &Engine) {
-    let driving = &inner.driving;
-    let own = inner.local.host_id();
-    let unclean = inner.operations.borrow().unclean_since(own);
+pub(super) fn clean(node: &Rc<Operator>) {
+    let driving = &node.driving;
+    let own = node.own;
+    let unclean = node.driving.known().unclean_since(own);
     let Some(last) = unclean.filter(|_| !driving.is_cleaning.get() && !driving.is_receiving.get()) else { return };
     driving.is_cleaning.set(true);
-    let (inner, engine) = (Rc::clone(inner), engine.clone());
-    let runtime = inner.runtime.clone();
+    let node = Rc::clone(node);
+    let runtime = node.runtime.clone();
     drop(runtime.spawn(Group::Maintenance, async move {
-        match clean_up(&engine).await {
+        match clean_up(&node.engine).await {
             Ok(()) => {
                 tracing::info!(operation = last.0, "dropped what is left of ranges that this node does not own");
-                let answer = inner.ask_about_operation(&OperationRequest::Cleaned(own, last)).await;
+                let answer = ask(&node, &OperationRequest::Cleaned(own, last)).await;
                 if !matches!(answer, Answer::Applied { .. }) {
                     tracing::debug!(?answer, "this node is not noted as clean yet; retrying");
                 }
             }
             Err(error) => {
                 tracing::warn!(%error, "leftovers not dropped; retrying");
-                inner.runtime.sleep(REST_MAX).await;
+                node.runtime.sleep(REST_MAX).await;
             }
         }
         // Its own shards may have it a moment later.
-        inner.runtime.sleep(AGAIN).await;
-        inner.driving.is_cleaning.set(false);
+        node.runtime.sleep(AGAIN).await;
+        node.driving.is_cleaning.set(false);
     }));
 }
 
@@ -301,35 +289,8 @@ fn keyspaces_to_copy(schema: &Schema) -> Vec<KeyspaceToCopy> {
     shared.map(of).filter(|keyspace| !keyspace.tables.is_empty()).collect()
 }
 
-impl Inner {
-    /// The operations, as all shards have applied them.
-    pub(super) fn note_operations(&self, next: &Operations) {
-        let before = self.operations.replace(next.clone());
-        for operation in next.all() {
-            let was = before.operation(operation.id).map(|was| was.phase);
-            if was != Some(operation.phase) {
-                tracing::info!(operation = operation.id.0, kind = ?operation.kind, phase = %operation.phase, "operation");
-            }
-        }
-        for gone in before.all().filter(|was| next.operation(was.id).is_none()) {
-            let end = if gone.phase.may_abort() { "operation aborted" } else { "operation done" };
-            tracing::info!(operation = gone.id.0, kind = ?gone.kind, "{end}");
-        }
-        self.has_news.notify_all();
-    }
-
-    fn is_in(&self, id: OperationId, phase: Phase) -> bool {
-        self.operations.borrow().operation(id).is_some_and(|operation| operation.phase == phase)
-    }
-
-    fn has_copied(&self, id: OperationId, host: HostId) -> bool {
-        self.operations.borrow().operation(id).is_some_and(|operation| operation.copied.contains(&host))
-    }
-
-    /// Asks for a change of an operation.
-    pub(super) async fn ask_about_operation(&self, request: &OperationRequest) -> Answer {
-        let driver = self.driver.get().expect("the engine runs");
-        let intention = [&[OPERATION][..], &request.to_bytes()].concat();
-        driver.propose(driver.new_id(), intention).await
-    }
+/// Asks for a change of an operation.
+async fn ask(node: &Operator, request: &OperationRequest) -> Answer {
+    let intention = [&[OPERATION][..], &request.to_bytes()].concat();
+    node.driver.propose(node.driver.new_id(), intention).await
 }

@@ -14,7 +14,8 @@ use topology::nodes::{NodeState, RegisteredNode};
 use topology::voters::{candidates, choose};
 
 use super::low_bound::{Progress, View};
-use super::{AGAIN, Inner, operations};
+use super::operations::{Operator, clean, drive, receive};
+use super::{AGAIN, Inner};
 
 /// The unit of time of the group.
 const UNIT: Duration = Duration::from_millis(100);
@@ -42,7 +43,7 @@ pub(super) fn begin(inner: &Rc<Inner>, engine: &Engine) {
         }
     });
     measure_disk(inner, engine);
-    let (engine_of_bound, engine_of_copies) = (engine.clone(), engine.clone());
+    let (engine_of_bound, engine_of_operations) = (engine.clone(), engine.clone());
     let (engine, measured) = (engine.clone(), engine.clone());
     every(inner, LOAD, move |inner| measure_disk(inner, &measured));
     every(inner, HEARTBEAT, move |inner| {
@@ -59,11 +60,7 @@ pub(super) fn begin(inner: &Rc<Inner>, engine: &Engine) {
         remove_next(inner);
         inner.report_older_disk();
     });
-    every(inner, OPERATIONS, operations::drive);
-    every(inner, OPERATIONS, move |inner| {
-        operations::receive(inner, &engine_of_copies);
-        operations::clean(inner, &engine_of_copies);
-    });
+    keep_operations(inner, engine_of_operations);
     keep_low_bound(inner, engine_of_bound);
     every(inner, KEEP, |inner| {
         let inner = Rc::clone(inner);
@@ -88,6 +85,27 @@ fn every(inner: &Rc<Inner>, interval: Duration, act: impl Fn(&Rc<Inner>) + 'stat
             act(&inner);
         }
     }));
+}
+
+/// Keeps this node's part in operations.
+fn keep_operations(inner: &Rc<Inner>, engine: Engine) {
+    let Some(driver) = inner.driver.get().cloned() else { return };
+    let of = Rc::downgrade(inner);
+    let is_up = move |host| of.upgrade().is_some_and(|inner| inner.is_up(host));
+    let node = Rc::new(Operator {
+        runtime: inner.runtime.clone(),
+        own: inner.local.host_id(),
+        driver,
+        engine,
+        strategies: inner.strategies.clone(),
+        driving: Rc::clone(&inner.driving),
+        is_up: Box::new(is_up),
+    });
+    every(inner, OPERATIONS, move |_| {
+        drive(&node);
+        receive(&node);
+        clean(&node);
+    });
 }
 
 /// Keeps this node's part of the low bound of conditional statements.

@@ -65,7 +65,7 @@ fn a_receiver_confirms_its_copy_while_the_operation_is_in_copy() {
     }
 }
 
-/// What an operation leaves is not forgotten with what one before it has left.
+/// Leftovers of an operation are not forgotten with those of one before.
 #[test]
 fn a_node_is_clean_of_what_it_has_cleaned_up() {
     let (first, second) = (joining(1, &[(1, &[5])]), joining(2, &[(2, &[6])]));

@@ -1,0 +1,72 @@
+//! The operations as this node knows them, and its work for them; it sends nothing. See `operations.rs`.
+
+use std::cell::{Cell, Ref, RefCell};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use metadata::group::Index;
+use topology::operations::{OperationId, Operations, Phase, RangeMove, Target};
+use topology::{HostId, Ring};
+
+/// This node's part in operations.
+#[derive(Default)]
+pub(super) struct Driving {
+    /// The operations, as all shards have applied them.
+    known: RefCell<Operations>,
+    /// As the leader: a request is under way.
+    pub(super) is_asking: Cell<bool>,
+    /// As the leader: the operations that were seen in a phase, and the epoch of the state then. Nodes that have applied that epoch have applied the phase.
+    pub(super) seen: RefCell<BTreeMap<OperationId, Seen>>,
+    /// As the leader: why an operation does not go on, as it was said last.
+    pub(super) waits: RefCell<BTreeMap<OperationId, String>>,
+    /// As a receiver: a copy is made.
+    pub(super) is_receiving: Cell<bool>,
+    /// Leftovers are dropped.
+    pub(super) is_cleaning: Cell<bool>,
+}
+
+/// An operation in a phase, as the leader has seen it.
+pub(super) struct Seen {
+    pub(super) phase: Phase,
+    pub(super) epoch: Index,
+    /// The ring and the moves, with the epoch of the state that they were worked out of.
+    pub(super) moves: Option<(Index, Rc<(Ring, Vec<RangeMove>)>)>,
+}
+
+impl Driving {
+    /// The operations, as all shards have applied them.
+    pub(super) fn known(&self) -> Ref<'_, Operations> {
+        self.known.borrow()
+    }
+
+    /// The operations are these from now on.
+    pub(super) fn note(&self, next: &Operations) {
+        let before = self.known.replace(next.clone());
+        for operation in next.all() {
+            let was = before.operation(operation.id).map(|was| was.phase);
+            if was != Some(operation.phase) {
+                tracing::info!(operation = operation.id.0, kind = ?operation.kind, phase = %operation.phase, "operation");
+            }
+        }
+        for gone in before.all().filter(|was| next.operation(was.id).is_none()) {
+            let end = if gone.phase.may_abort() { "operation aborted" } else { "operation done" };
+            tracing::info!(operation = gone.id.0, kind = ?gone.kind, "{end}");
+        }
+    }
+
+    /// True if an operation is in this phase.
+    pub(super) fn is_in(&self, id: OperationId, phase: Phase) -> bool {
+        self.known().operation(id).is_some_and(|operation| operation.phase == phase)
+    }
+
+    /// True if a receiver has confirmed its copy.
+    pub(super) fn has_copied(&self, id: OperationId, host: HostId) -> bool {
+        self.known().operation(id).is_some_and(|operation| operation.copied.contains(&host))
+    }
+
+    /// True if an operation changes the tokens of a node.
+    pub(super) fn moves_tokens_of(&self, host_id: HostId) -> bool {
+        let is_of = |target: &Target| matches!(target, Target::Tokens(nodes) if nodes.contains_key(&host_id));
+        self.known().all().any(|operation| is_of(&operation.target))
+    }
+}
