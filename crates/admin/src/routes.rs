@@ -10,6 +10,7 @@ mod health;
 mod hints;
 mod life;
 mod node;
+mod operations;
 mod repair;
 mod requests;
 mod sampling;
@@ -43,6 +44,7 @@ fn rest() -> Router<App> {
         .merge(upgrade::routes())
         .merge(gossip::routes())
         .merge(departures::routes())
+        .merge(operations::routes())
         .merge(repair::routes())
         .merge(hints::routes())
         .merge(timeouts::routes())

@@ -86,6 +86,31 @@ pub(crate) struct RemoveNode {
     pub(crate) force: bool,
 }
 
+/// `operations`
+#[derive(Debug, Args)]
+pub(crate) struct Operations {
+    #[command(subcommand)]
+    pub(crate) command: Option<OperationsCommand>,
+}
+
+/// Of `operations`
+#[derive(Debug, Subcommand)]
+pub(crate) enum OperationsCommand {
+    /// Abort an operation: its ranges stay where they were. Refused once the new replicas are read
+    Abort {
+        /// Its number
+        number: u64,
+    },
+}
+
+/// `abortbootstrap`
+#[derive(Debug, Args)]
+pub(crate) struct AbortBootstrap {
+    /// Host id of the joining node
+    #[arg(long, value_name = "ID")]
+    pub(crate) node: String,
+}
+
 /// `assassinate`
 #[derive(Debug, Args)]
 pub(crate) struct Assassinate {
@@ -158,6 +183,11 @@ pub(crate) enum Command {
     /// Take a node that is down out of the cluster
     #[command(name = "removenode")]
     RemoveNode(RemoveNode),
+    /// Print the operations that move token ranges, or abort one
+    Operations(Operations),
+    /// Abort the join of a node, which is removed
+    #[command(name = "abortbootstrap")]
+    AbortBootstrap(AbortBootstrap),
     /// Take a node that is down out of the cluster, by its address; the same as removenode --force
     Assassinate(Assassinate),
     /// Print the metadata group: its voters, leader and epoch

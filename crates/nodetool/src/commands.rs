@@ -13,6 +13,7 @@ mod gossipinfo;
 mod handoff;
 mod info;
 mod logging;
+mod operations;
 mod proxyhistograms;
 mod repair;
 mod ring;
@@ -45,6 +46,8 @@ pub(crate) fn run(command: &Command, node: &mut dyn Surroundings) -> Result<Answ
         Command::FailureDetector => failuredetector::run(node),
         Command::GetEndpoints(arguments) => getendpoints::run(arguments, node),
         Command::Decommission(arguments) => departures::decommission(arguments, node),
+        Command::Operations(arguments) => operations::run(arguments, node),
+        Command::AbortBootstrap(arguments) => operations::abort_bootstrap(arguments, node),
         Command::RemoveNode(arguments) => departures::remove(arguments, node),
         Command::Assassinate(arguments) => departures::assassinate(arguments, node),
         Command::Cms(arguments) => cms::run(arguments, node),

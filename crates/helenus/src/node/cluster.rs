@@ -17,6 +17,7 @@ mod leaving;
 mod low_bound;
 mod moved;
 mod operations;
+pub(super) mod operations_asked;
 mod recover;
 mod search;
 pub(super) mod upgrade;

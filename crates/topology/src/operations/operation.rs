@@ -74,6 +74,22 @@ impl Kind {
     }
 }
 
+impl std::fmt::Display for Kind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Kind::Bootstrap => "bootstrap",
+            Kind::Decommission => "decommission",
+            Kind::Remove => "removenode",
+            Kind::Assassinate => "assassinate",
+            Kind::Replace => "replace",
+            Kind::Move => "move",
+            Kind::TokenCount => "num_tokens",
+            Kind::Replication => "replication",
+            Kind::Rebuild => "rebuild",
+        })
+    }
+}
+
 /// The change that an operation makes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {

@@ -45,12 +45,12 @@ impl Driving {
         for operation in next.all() {
             let was = before.operation(operation.id).map(|was| was.phase);
             if was != Some(operation.phase) {
-                tracing::info!(operation = operation.id.0, kind = ?operation.kind, phase = %operation.phase, "operation");
+                tracing::info!(operation = operation.id.0, kind = %operation.kind, phase = %operation.phase, "operation");
             }
         }
         for gone in before.all().filter(|was| next.operation(was.id).is_none()) {
             let end = if gone.phase.may_abort() { "operation aborted" } else { "operation done" };
-            tracing::info!(operation = gone.id.0, kind = ?gone.kind, "{end}");
+            tracing::info!(operation = gone.id.0, kind = %gone.kind, "{end}");
         }
     }
 

@@ -1,0 +1,94 @@
+//! `operations` and `abortbootstrap`: the operations that move token ranges, and their abort.
+
+use serde::{Deserialize, Serialize};
+
+use crate::arguments::{AbortBootstrap, Operations as Arguments, OperationsCommand};
+use crate::error::ToolError;
+use crate::report::{Answer, Report};
+use crate::surroundings::{Request, Surroundings};
+
+/// The operations, as the node tells them.
+#[derive(Debug, Serialize, Deserialize)]
+struct Operations {
+    operations: Vec<Operation>,
+    unclean: Vec<String>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Operation {
+    number: u64,
+    kind: String,
+    phase: String,
+    nodes: Vec<String>,
+    copied: Vec<String>,
+    waits_for: Option<String>,
+}
+
+pub(super) fn run(arguments: &Arguments, node: &mut dyn Surroundings) -> Result<Answer, ToolError> {
+    if let Some(OperationsCommand::Abort { number }) = arguments.command {
+        return abort(number, node);
+    }
+    Ok(Answer::of(&list(node)?))
+}
+
+pub(super) fn abort_bootstrap(arguments: &AbortBootstrap, node: &mut dyn Surroundings) -> Result<Answer, ToolError> {
+    let all = list(node)?;
+    let is_meant = |of: &&Operation| of.kind == "bootstrap" && of.nodes.contains(&arguments.node);
+    match all.operations.iter().find(is_meant) {
+        Some(operation) => abort(operation.number, node),
+        None => Err(ToolError::usage(format!("node {} is not joining the cluster", arguments.node))),
+    }
+}
+
+fn list(node: &mut dyn Surroundings) -> Result<Operations, ToolError> {
+    node.get(Request::get("/helenus/operations"))
+}
+
+fn abort(number: u64, node: &mut dyn Surroundings) -> Result<Answer, ToolError> {
+    node.order(Request::post(&format!("/helenus/operations/{number}/abort")))?;
+    Ok(Answer::nothing())
+}
+
+impl Report for Operations {
+    fn text(&self) -> String {
+        let mut text = String::new();
+        for operation in &self.operations {
+            text += &format!("{} {}: {}\n", operation.number, operation.kind, operation.phase);
+            text += &format!("    nodes: {}\n", operation.nodes.join(", "));
+            if !operation.copied.is_empty() {
+                text += &format!("    have copied: {}\n", operation.copied.join(", "));
+            }
+            if let Some(reason) = &operation.waits_for {
+                text += &format!("    waits: {reason}\n");
+            }
+        }
+        if self.operations.is_empty() {
+            text += "No operations\n";
+        }
+        if !self.unclean.is_empty() {
+            text += &format!("Dropping leftovers: {}\n", self.unclean.join(", "));
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn operations_are_told_with_what_they_wait_for() {
+        let operation = Operation {
+            number: 3,
+            kind: "bootstrap".to_owned(),
+            phase: "copy".to_owned(),
+            nodes: vec!["a".to_owned()],
+            copied: Vec::new(),
+            waits_for: Some("node a has not copied".to_owned()),
+        };
+        let all = Operations { operations: vec![operation], unclean: vec!["b".to_owned()] };
+        let text = "3 bootstrap: copy\n    nodes: a\n    waits: node a has not copied\nDropping leftovers: b\n";
+        assert_eq!(all.text(), text);
+        assert_eq!(Operations { operations: Vec::new(), unclean: Vec::new() }.text(), "No operations\n");
+    }
+}
