@@ -72,6 +72,8 @@ fn registration(number: u64, boot: u64) -> Registration {
         datacenter: format!("datacenter{}", number % 4),
         rack: format!("rack{}", number / 4 % 3),
         tokens: (0..16).map(|of| Token((number * 16 + of) as i64)).collect(),
+        has_given_tokens: false,
+        is_without_copy: false,
         start: start(number, boot),
     }
 }
@@ -79,7 +81,7 @@ fn registration(number: u64, boot: u64) -> Registration {
 /// The cluster's state with all nodes, by one entry at index 1.
 fn founded() -> GroupState {
     let put = (0..NODES).map(|number| {
-        let Registration { host_id, datacenter, rack, tokens, start } = registration(number, 1);
+        let Registration { host_id, datacenter, rack, tokens, start, .. } = registration(number, 1);
         let node = RegisteredNode { state: NodeState::Normal, datacenter, rack, tokens, start };
         NodeChange::Put(host_id, Rc::new(node))
     });
