@@ -161,17 +161,6 @@ mod tests {
     }
 
     #[test]
-    fn tables_of_the_system_are_not_the_user_s() {
-        let (with, served) =
-            node(&["[\"shop\"]", "[{\"ks\": \"system\", \"cf\": \"local\"}, {\"ks\": \"shop\", \"cf\": \"orders\"}]"]);
-        assert_eq!(Api::new().user_table(with), Ok(Some("table shop.orders".to_owned())));
-        served.join().expect("it does not panic");
-        let (without, served) = node(&["[\"shop\"]", "[{\"ks\": \"system\", \"cf\": \"local\"}]"]);
-        assert_eq!(Api::new().user_table(without), Ok(None));
-        served.join().expect("it does not panic");
-    }
-
-    #[test]
     fn an_answer_that_is_none_is_an_error() {
         let (address, served) = node(&["<html>"]);
         let said = Api::new().mode(address).expect_err("it is no JSON");
