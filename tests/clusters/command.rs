@@ -6,6 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
+use cql_protocol::Consistency;
 use helenus_tests::{Builder, Connection, complaints};
 
 use super::nodes::{KEYSPACE_OF_ONE, Net, has, until};
@@ -117,8 +118,24 @@ impl Drop for Local {
     }
 }
 
+const KEYSPACE_OF_TWO: &str =
+    "CREATE KEYSPACE lone WITH replication = {'class': 'NetworkTopologyStrategy', 'datacenter1': 2}";
 const TABLE: &str = "CREATE TABLE lone.t (k int PRIMARY KEY, v text)";
 const ROW: &str = "SELECT v FROM lone.t WHERE k = 1";
+
+/// Rows of tests in which nodes join or leave. With 16 tokens a node has some of so many.
+const KEYS: usize = 200;
+
+fn row(key: usize) -> String {
+    format!("SELECT v FROM lone.t WHERE k = {key}")
+}
+
+fn has_all_rows(client: &mut Connection) {
+    for key in 0..KEYS {
+        let found = client.query(&row(key)).expect("all nodes are up").body;
+        assert!(has(&found, format!("kept {key}")), "the row of {key} is lost");
+    }
+}
 
 #[test]
 fn nodes_are_started_killed_paused_and_started_again() {
@@ -167,7 +184,7 @@ fn nodes_are_started_killed_paused_and_started_again() {
 }
 
 #[test]
-fn a_node_is_added_while_there_is_no_table() {
+fn nodes_are_added_and_get_the_rows_of_their_ranges() {
     let local = Local::new("add");
     local.start_new("1").expect("its ports are free");
     // A node that cannot start is not added.
@@ -183,10 +200,20 @@ fn a_node_is_added_while_there_is_no_table() {
     local.all_are("up", "UN", 2);
     let mut second = local.connect(2);
     second.query(KEYSPACE_OF_ONE).expect("both nodes are up");
-    local.done(&["add"]);
-    second.query("CREATE TABLE lone.t (k int PRIMARY KEY)").expect("all nodes are up");
-    let said = local.refused(&["add"]);
-    assert!(said.starts_with("joining a ring with user tables is not supported yet: table lone.t exists"), "{said}");
+    second.query(TABLE).expect("both nodes are up");
+    for key in 0..KEYS {
+        second.query(&format!("INSERT INTO lone.t (k, v) VALUES ({key}, 'kept {key}')")).expect("both nodes are up");
+    }
+    let said = local.done(&["add"]);
+    assert_eq!(said, format!("node 3 has joined the ring: {}\n", local.net.address(3)));
+    local.all_are("up", "UN", 3);
+    has_all_rows(&mut local.connect(3));
+    // One copy of each row: some are on the third node alone, and no other has them to show when it is down.
+    local.done(&["kill", "3"]);
+    let found = (0..KEYS).filter(|key| second.query(&row(*key)).is_ok()).count();
+    assert!(found < KEYS, "the new node has no range");
+    local.done(&["start"]);
+    has_all_rows(&mut local.connect(3));
     local.all_are("up", "UN", 3);
     local.done(&["stop"]);
     let said = local.refused(&["add"]);
@@ -195,38 +222,45 @@ fn a_node_is_added_while_there_is_no_table() {
 }
 
 #[test]
-fn nodes_are_removed_while_there_is_no_table_running_or_not() {
+fn nodes_are_removed_with_their_data_running_or_not() {
     let local = Local::new("remove");
-    local.start_new("3").expect("its ports are free");
+    local.start_new("4").expect("its ports are free");
     let mut first = local.connect(1);
-    first.query(KEYSPACE_OF_ONE).expect("all nodes are up");
+    first.query(KEYSPACE_OF_TWO).expect("all nodes are up");
     first.query(TABLE).expect("all nodes are up");
-    for state in ["up", "down"] {
-        let said = local.refused(&["remove", "3"]);
-        let words = "node 3 cannot leave the ring: a node can leave only while the cluster has no table";
-        assert!(said.starts_with(words) && said.contains("lone.t"), "{state}: {said}");
-        if state == "up" {
-            local.done(&["kill", "3"]);
-        }
+    for key in 0..KEYS {
+        let insert = format!("INSERT INTO lone.t (k, v) VALUES ({key}, 'kept {key}')");
+        first.query_at(&insert, Consistency::All).expect("all nodes are up");
     }
-    first.query("DROP TABLE lone.t").expect("a majority is up");
+    // Its ranges are copied from the other replicas.
+    local.done(&["kill", "4"]);
+    let said = local.done(&["remove", "4"]);
+    assert!(said.starts_with("node 4 has left the ring; its data stays in "), "{said}");
+    has_all_rows(&mut first);
     let said = local.done(&["remove", "3"]);
     assert!(said.starts_with("node 3 has left the ring; its data stays in "), "{said}");
-    let said = local.done(&["remove", "2"]);
+    local.all_are("up", "UN", 2);
+    has_all_rows(&mut first);
+    let few = "node 2 cannot leave the ring: Not enough live nodes to maintain replication factor in keyspace lone (RF = 2, N = 2).";
+    let said = local.refused(&["remove", "2"]);
+    assert!(said.starts_with(few), "{said}");
+    let said = local.done(&["remove", "2", "--force"]);
     assert!(said.starts_with("node 2 has left the ring; its data stays in "), "{said}");
     local.all_are("up", "UN", 1);
+    has_all_rows(&mut first);
     assert_eq!(local.refused(&["remove", "2"]), "node 2 has left the ring");
-    assert_eq!(local.refused(&["kill", "3"]), "node 3 has left the ring");
+    assert_eq!(local.refused(&["kill", "4"]), "node 4 has left the ring");
     let last = "node 1 cannot leave the ring: no other normal nodes in the ring; decommission would be pointless";
     assert_eq!(local.refused(&["remove", "1"]), last);
     let said = local.done(&["add"]);
-    assert_eq!(said, format!("node 4 has joined the ring: {}\n", local.net.address(4)));
-    local.connect(4).query(TABLE).expect("both nodes are up");
+    assert_eq!(said, format!("node 5 has joined the ring: {}\n", local.net.address(5)));
+    has_all_rows(&mut local.connect(5));
     local.done(&["stop"]);
-    assert!(local.refused(&["remove", "4"]).starts_with("node 4 is down, and so are all others; start another"));
+    assert!(local.refused(&["remove", "5"]).starts_with("node 5 is down, and so are all others; start another"));
     local.done(&["start"]);
+    has_all_rows(&mut local.connect(5));
     local.done(&["stop"]);
-    local.judge(3);
+    local.judge(5);
 }
 
 #[test]

@@ -18,6 +18,7 @@ mod majority;
 mod meeting;
 mod moving;
 mod nodes;
+mod operations;
 mod peers;
 mod recovery;
 mod refresh;

@@ -54,6 +54,15 @@ pub enum LeaveError {
         /// Its address between nodes.
         address: Address,
     },
+    /// The node to be removed joins still, and is up.
+    #[error("Node /{address} is joining and alive. End its process first; its join is ended then")]
+    JoinsAlive {
+        /// Its address between nodes.
+        address: Address,
+    },
+    /// It joins still, and has no range to give to others.
+    #[error("local node is not a member of the token ring yet")]
+    Joins,
     /// No other node could go on.
     #[error("no other normal nodes in the ring; decommission would be pointless")]
     NoOther,
@@ -87,8 +96,14 @@ pub fn plan_leave(
     if node.state == NodeState::Leaving {
         return Ok(Vec::new());
     }
+    if node.state == NodeState::Joining && departure == Departure::Removal && (conditions.is_up)(host_id) {
+        return Err(LeaveError::JoinsAlive { address: node.start.internode });
+    }
     if departure == Departure::Removal && (conditions.is_up)(host_id) {
         return Err(LeaveError::Alive { address: node.start.internode });
+    }
+    if node.state == NodeState::Joining {
+        return Err(LeaveError::Joins);
     }
     let mut others = registry.nodes().filter(|(id, other)| *id != host_id && other.state == NodeState::Normal);
     if !others.any(|(id, _)| (conditions.is_up)(id)) {

@@ -126,6 +126,38 @@ impl Planning<'_> {
         Ok(PlannedChanges { nodes, operations: vec![OperationChange::Queue(Rc::new(queued))] })
     }
 
+    /// The changes that remove a joining node, which is down: its operation is aborted. `None`: the node does not join.
+    pub fn remove_joining(&self, host: HostId) -> Option<Result<PlannedChanges, OperationError>> {
+        self.registry.node(host).filter(|node| node.state == NodeState::Joining)?;
+        let operation = self.operation_of(host).expect("a node that joins has an operation");
+        Some(self.abort(operation))
+    }
+
+    /// The changes that begin a leaving node's operation again without the nodes that are down, whose data is given up: it may wait for one of them for good. `None`: it
+    /// waits for none of them.
+    pub fn leave_by_force(
+        &self,
+        leave: &Leave,
+        down: BTreeSet<HostId>,
+    ) -> Option<Result<PlannedChanges, OperationError>> {
+        let operation = self.operation_of(leave.host_id)?;
+        if !operation.phase.may_abort() || down.is_subset(&operation.lost) {
+            return None;
+        }
+        let begin_again = |aborted: PlannedChanges| {
+            let operations = [aborted.operations, vec![self.leave(leave, down)]].concat();
+            PlannedChanges { nodes: Vec::new(), operations }
+        };
+        Some(self.abort(operation).map(begin_again))
+    }
+
+    /// The operation that changes a node's tokens.
+    fn operation_of(&self, host: HostId) -> Option<&Operation> {
+        let is_its =
+            |operation: &&Operation| matches!(&operation.target, Target::Tokens(nodes) if nodes.contains_key(&host));
+        self.operations.all().find(is_its)
+    }
+
     /// The operation that takes a node's ranges from it. `down`: the nodes that are given up as lost, by force.
     pub fn leave(&self, leave: &Leave, down: BTreeSet<HostId>) -> OperationChange {
         let kind = match leave.departure {

@@ -93,12 +93,15 @@ pub struct Receiving {
     placement: Rc<Placement>,
     /// Of the operation that it copies for, and how far that is.
     figures: RefCell<Option<(OperationId, CopyFigures)>>,
+    /// The copies that are done, of one operation: they are not made again after another one has failed.
+    done: RefCell<Option<(OperationId, BTreeMap<JobName, CopyFigures>)>>,
 }
 
 impl Receiving {
     pub(crate) fn new(shards: &Rc<Shards>, placement: &Rc<Placement>) -> Rc<Receiving> {
         let (shards, placement) = (Rc::clone(shards), Rc::clone(placement));
-        Rc::new(Receiving { shards, placement, figures: RefCell::default() })
+        let (figures, done) = (RefCell::default(), RefCell::default());
+        Rc::new(Receiving { shards, placement, figures, done })
     }
 
     /// How far the copies for an operation are; `None`: none are made now.
@@ -133,9 +136,17 @@ impl Receiving {
                 all.add(now);
                 self.figures.replace(Some((operation.id, all)));
             };
+            let name = task.name(operation.id);
+            if let Some(figures) = self.done(operation.id, name) {
+                done.add(figures);
+                continue;
+            }
             let outcome = self.carry_out(operation, task, &note).await;
             match outcome {
-                Ok(figures) => done.add(figures),
+                Ok(figures) => {
+                    done.add(figures);
+                    self.note_done(operation.id, name, figures);
+                }
                 Err(error) => {
                     self.figures.replace(None);
                     return Err(error);
@@ -144,6 +155,19 @@ impl Receiving {
         }
         self.figures.replace(None);
         Ok(done)
+    }
+
+    fn done(&self, operation: OperationId, name: JobName) -> Option<CopyFigures> {
+        let done = self.done.borrow();
+        let (_, copies) = done.as_ref().filter(|(of, _)| *of == operation)?;
+        copies.get(&name).copied()
+    }
+
+    fn note_done(&self, operation: OperationId, name: JobName, figures: CopyFigures) {
+        let mut done = self.done.borrow_mut();
+        let of_another = done.take_if(|(of, _)| *of != operation);
+        drop(of_another);
+        done.get_or_insert_with(|| (operation, BTreeMap::new())).1.insert(name, figures);
     }
 
     /// The tables that are copied, those of users first. The registers of conditional statements move with the rows: a proposal that was accepted and not committed is
@@ -229,7 +253,11 @@ impl Receiving {
     /// The epoch that a table's copy rests on, once this node has applied it. `None`: the table is gone.
     async fn plan(&self, table: TableId) -> Result<Option<topology::Epoch>, ReceiveFailed> {
         let fence = &self.shards.fence;
-        let Some(planned) = fence.number_of(table) else { return Ok(None) };
+        if fence.number_of(table).is_none() {
+            return Ok(None);
+        }
+        // Not the number of the last change: a source that has started again does not know it, and takes that of its start, which may be later.
+        let planned = fence.moment();
         match self.shards.runtime.timeout(CATCH_UP_TIME, fence.catch_up(None, planned)).await {
             Ok(true) => Ok(Some(planned)),
             Ok(false) | Err(Elapsed) => Err(ReceiveFailed::Changed { table }),

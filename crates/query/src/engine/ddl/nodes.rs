@@ -5,8 +5,8 @@
 use std::collections::BTreeSet;
 
 use membership::{
-    Conditions, Leave, OperationRequest, OperationsDomain, PlannedChanges, Planning, Request, TopologyDomain,
-    plan_leave,
+    Conditions, Departure, Leave, OperationRequest, OperationsDomain, PlannedChanges, Planning, Request,
+    TopologyDomain, plan_leave,
 };
 use metadata::group::{Configuration, Plan, node_id};
 use metadata::{Entry, Part};
@@ -64,6 +64,12 @@ impl NodesPlanner<'_> {
             Ok(leave) => leave,
             Err(error) => return refused(&error),
         };
+        if leave.departure == Departure::Removal && !is_up(leave.host_id) {
+            let removed = self.with_planning(|planning| planning.remove_joining(leave.host_id));
+            if let Some(removed) = removed {
+                return removed.map_or_else(|error| refused(&error), change);
+            }
+        }
         // Where a strategy is unknown here, so is the number of replicas; its ranges do not move either.
         let keyspaces = self.schema.keyspaces().values().filter_map(|keyspace| {
             let rules = self.strategies.rules(keyspace.strategy()).ok()?;
@@ -71,11 +77,16 @@ impl NodesPlanner<'_> {
         });
         let conditions = Conditions { is_up, keyspaces: keyspaces.collect() };
         let nodes = match plan_leave(self.registry, &leave, &conditions) {
-            Ok(nodes) if nodes.is_empty() => return change(PlannedChanges::default()),
             Ok(nodes) => nodes,
             Err(error) => return refused(&error),
         };
-        let down = self.registry.nodes().map(|(id, _)| id).filter(|id| !is_up(*id)).collect();
+        let down: BTreeSet<HostId> = self.registry.nodes().map(|(id, _)| id).filter(|id| !is_up(*id)).collect();
+        if nodes.is_empty() {
+            let is_forced = leave.is_forced && down.contains(&leave.host_id);
+            let again = |planning: &Planning<'_>| is_forced.then(|| planning.leave_by_force(&leave, down)).flatten();
+            let changes = self.with_planning(again).unwrap_or_else(|| Ok(PlannedChanges::default()));
+            return changes.map_or_else(|error| refused(&error), change);
+        }
         self.with_planning(|planning| change(PlannedChanges { nodes, operations: vec![planning.leave(&leave, down)] }))
     }
 
@@ -88,7 +99,7 @@ impl NodesPlanner<'_> {
         self.with_planning(|planning| planning.plan(&request).map_or_else(|error| refused(&error), change))
     }
 
-    fn with_planning(&self, plan: impl FnOnce(&Planning<'_>) -> Plan) -> Plan {
+    fn with_planning<T>(&self, plan: impl FnOnce(&Planning<'_>) -> T) -> T {
         let settings = settings(self.schema);
         plan(&Planning {
             registry: self.registry,
@@ -159,6 +170,7 @@ mod tests {
     use super::*;
 
     const LEAVES: HostId = HostId([2; 16]);
+    const JOINS: HostId = HostId([4; 16]);
 
     struct Site {
         registry: Registry,
@@ -243,6 +255,29 @@ mod tests {
             self.apply(plan)
         }
 
+        /// Node 4, which has no tokens yet.
+        fn join(&mut self) {
+            let Some((_, node)) = self.registry.nodes().next() else { panic!("three nodes") };
+            let registration = membership::Registration {
+                host_id: JOINS,
+                datacenter: node.datacenter.clone(),
+                rack: node.rack.clone(),
+                tokens: vec![Token(4)],
+                has_given_tokens: false,
+                is_without_copy: false,
+                start: Start { internode: Address::new([10, 0, 0, 4].into(), 7000), ..node.start.clone() },
+            };
+            let plan = self.planner().membership(&voters(&[1]), &Request::Register(registration).to_bytes());
+            self.apply(plan).expect("it may join");
+        }
+
+        /// Asks for a way out for node 4.
+        fn leaves(&mut self, departure: Departure, is_up: bool) -> Result<(), String> {
+            let leave = Leave { host_id: JOINS, departure, is_forced: false };
+            let plan = self.planner().leaving(&leave.to_bytes(), &|id| is_up || id != JOINS);
+            self.apply(plan)
+        }
+
         fn remove(&mut self, voters: &Configuration) -> Result<(), String> {
             let plan = self.planner().membership(voters, &Request::Remove(LEAVES).to_bytes());
             self.apply(plan)
@@ -280,6 +315,57 @@ mod tests {
         assert!(site.registry.has_left(LEAVES));
         let malformed = site.planner().leaving(&[9], &|_| true);
         assert!(matches!(malformed, Plan::Refused(words) if words.contains(&b'9')));
+    }
+
+    /// Its disk may be gone, and nothing else begins before its operation ends.
+    #[test]
+    fn a_node_that_is_down_while_it_joins_is_removed_with_its_operation() {
+        for steps in 0..=4 {
+            let mut site = Site::new(&[KEYSPACE, TABLE]);
+            site.join();
+            (0..steps).for_each(|_| site.step());
+            let not_yet = site.leaves(Departure::Decommission, true).expect_err("it owns nothing yet");
+            assert_eq!(not_yet, "local node is not a member of the token ring yet");
+            let alive = site.leaves(Departure::Removal, true).expect_err("it is up");
+            assert!(alive.contains("is joining and alive. End its process first"), "{alive}");
+            let removed = site.leaves(Departure::Removal, false);
+            if steps == 4 {
+                let read = removed.expect_err("its new replicas are read");
+                assert!(read.contains("operation 1 cannot be aborted any more"), "{read}");
+                continue;
+            }
+            removed.expect("it is down");
+            assert!(site.registry.has_left(JOINS) && site.operations.all().len() == 0);
+            site.decommission(2).expect("others may leave");
+        }
+    }
+
+    /// It has the only replica of its ranges, and dies for good while it leaves.
+    #[test]
+    fn a_removal_by_force_replaces_an_operation_that_waits_for_a_dead_node() {
+        for steps in 0..=4 {
+            let mut site = Site::new(&[KEYSPACE, TABLE]);
+            site.decommission(2).expect("it may");
+            (0..steps).for_each(|_| site.step());
+            let removal = |site: &mut Site, is_forced| {
+                let leave = Leave { host_id: LEAVES, departure: Departure::Removal, is_forced };
+                let plan = site.planner().leaving(&leave.to_bytes(), &|id| id != LEAVES);
+                site.apply(plan)
+            };
+            let number = |site: &Site| site.operations.all().next().map(|operation| operation.id.0);
+            assert_eq!(removal(&mut site, false), Err(String::new()), "it waits");
+            if steps == 4 {
+                assert_eq!(removal(&mut site, true), Err(String::new()), "it goes on without the node");
+                assert_eq!(number(&site), Some(1));
+                continue;
+            }
+            removal(&mut site, true).expect("its data is given up");
+            assert_eq!((number(&site), site.operations.all().len()), (Some(2), 1));
+            assert_eq!(site.registry.node(LEAVES).map(|node| node.state), Some(NodeState::Leaving));
+            let lost = site.operations.all().next().map(|operation| operation.lost.clone());
+            assert_eq!(lost, Some(BTreeSet::from([LEAVES])));
+            assert_eq!(removal(&mut site, true), Err(String::new()), "once");
+        }
     }
 
     #[test]
