@@ -227,7 +227,8 @@ impl Planning<'_> {
             }
             OperationRequest::Cleaned(node, up_to) => {
                 let is_new = self.operations.unclean_since(node).is_some_and(|last| last <= up_to);
-                Ok(is_new.then(|| change(OperationChange::Cleaned(node, up_to))).unwrap_or_default())
+                let cleaned = change(OperationChange::Cleaned(node, up_to));
+                Ok(if is_new { cleaned } else { PlannedChanges::default() })
             }
             OperationRequest::Abort(id) => {
                 self.abort(self.operations.operation(id).ok_or(OperationError::Unknown(id))?)

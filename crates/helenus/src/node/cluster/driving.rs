@@ -25,12 +25,15 @@ pub(super) struct Driving {
     pub(super) is_cleaning: Cell<bool>,
 }
 
+/// The ring of an operation, and the ranges that it moves.
+pub(super) type Moves = (Ring, Vec<RangeMove>);
+
 /// An operation in a phase, as the leader has seen it.
 pub(super) struct Seen {
     pub(super) phase: Phase,
     pub(super) epoch: Index,
     /// The ring and the moves, with the epoch of the state that they were worked out of.
-    pub(super) moves: Option<(Index, Rc<(Ring, Vec<RangeMove>)>)>,
+    pub(super) moves: Option<(Index, Rc<Moves>)>,
 }
 
 impl Driving {

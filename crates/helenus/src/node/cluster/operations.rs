@@ -21,10 +21,10 @@ use query::{Engine, OPERATION, SchemaDomain, clean_up, settings};
 use raft::RoleName;
 use runtime::{Group, Runtime};
 use schema::Schema;
-use topology::operations::{Confirmed, Operation, OperationId, Phase, RangeMove, waits_for};
+use topology::operations::{Confirmed, Operation, OperationId, Phase, waits_for};
 use topology::{Epoch, HostId, NodeIndex, ReplicationStrategy, Ring, Strategies};
 
-use super::driving::{Driving, Seen};
+use super::driving::{Driving, Moves, Seen};
 
 /// Between two tries of a request.
 const AGAIN: Duration = Duration::from_millis(500);
@@ -176,7 +176,7 @@ fn look(node: &Operator, member: &Member) -> Vec<Look> {
     looks
 }
 
-fn moves_of(planning: &Planning<'_>, operation: &Operation) -> Result<(Ring, Vec<RangeMove>), String> {
+fn moves_of(planning: &Planning<'_>, operation: &Operation) -> Result<Moves, String> {
     let nodes = planning.registry.nodes().next().and_then(|(id, _)| planning.registry.nodes_of_ring(id));
     let (nodes, local) = nodes.ok_or("the cluster has no node")?;
     let moves = planning.moves(operation).map_err(|error| error.to_string())?;
@@ -241,7 +241,7 @@ async fn copy(node: &Operator, operation: Operation) {
         rest = (rest * 2).min(REST_MAX);
     }
     while node.driving.is_in(id, Phase::Copy) && !node.driving.has_copied(id, own) {
-        let answer = ask(&node, &OperationRequest::Copied(id, own)).await;
+        let answer = ask(node, &OperationRequest::Copied(id, own)).await;
         if !matches!(answer, Answer::Applied { .. }) {
             node.runtime.sleep(AGAIN).await;
         }
