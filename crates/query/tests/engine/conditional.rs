@@ -146,7 +146,8 @@ fn an_accepted_proposal_is_finished_first() {
         let mut mutation = MutationEncoder::begin(&mut proposed, table.id, token_of(&key), &key);
         mutation.row([]).liveness(micros, None).cell(column, micros, None, &7i32.to_be_bytes());
         mutation.finish();
-        let position = [0; 18];
+        // Of the first start: its number, then a sequence and a shard.
+        let position = [&1u64.to_be_bytes()[..], &[0; 10]].concat();
         let length = (proposed.len() as u32).to_be_bytes();
         let proposal = [&ballot[..], &ballot, &length, &proposed, &position].concat();
         let mut state = Vec::new();
