@@ -6,8 +6,8 @@ use std::time::Duration;
 use runtime::{Outside, OutsideResponder, OutsideSeat, ShardId, Unanswered};
 
 use crate::facts::{
-    CompactionFacts, EndedCompactionFacts, HintFacts, NodeFacts, ProcessFacts, RepairFacts, SampledFacts, ScrubFacts,
-    ShardFigures, SlowQuery, SnapshotFacts, TableFacts, TableName, UpgradeFacts,
+    CompactionFacts, EndedCompactionFacts, HintFacts, NodeFacts, OperationsFacts, ProcessFacts, RepairFacts,
+    SampledFacts, ScrubFacts, ShardFigures, SlowQuery, SnapshotFacts, TableFacts, TableName, UpgradeFacts,
 };
 use crate::problem::Problem;
 
@@ -89,6 +89,10 @@ pub enum Question {
         /// Also where keyspaces have more replicas than nodes are left.
         is_forced: bool,
     },
+    /// The operations that move token ranges, and the nodes with leftovers, as this node has applied them; of shard 0.
+    Operations,
+    /// Abort the operation of this number, of shard 0.
+    AbortOperation(u64),
     /// The shard's hints.
     Hints,
     /// Set something of hints.
@@ -282,6 +286,8 @@ pub enum Answer {
     Endpoints(Vec<IpAddr>),
     /// To [`Question::Upgrade`].
     Upgrade(UpgradeFacts),
+    /// To [`Question::Operations`].
+    Operations(OperationsFacts),
     /// To [`Question::Hints`].
     Hints(HintFacts),
     /// To [`Question::AnswerTimes`]: host ids, and smoothed times in microseconds.

@@ -83,6 +83,32 @@ pub struct GroupFacts {
     pub lagging: usize,
 }
 
+/// The operations that move token ranges, and the nodes with leftovers, as a node has applied them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct OperationsFacts {
+    /// Those that have not ended, in the order in which they were asked for.
+    pub operations: Vec<OperationFacts>,
+    /// Host ids of the nodes with leftovers.
+    pub unclean: Vec<String>,
+    /// True if the asked node leads the metadata group, and so the operations.
+    pub leads: bool,
+}
+
+/// An operation that has not ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OperationFacts {
+    /// Its number.
+    pub number: u64,
+    /// Its phase, as operators read it.
+    pub phase: String,
+    /// Host ids of the nodes whose tokens it changes.
+    pub nodes: Vec<String>,
+    /// Host ids of the nodes that have copied all that they are to copy.
+    pub copied: Vec<String>,
+    /// The reason for which it does not go on, as far as the asked node leads and knows it.
+    pub waits_for: Option<String>,
+}
+
 /// A repair as its leader knows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(missing_docs, reason = "docs/internals/admin.md says what each of them means")]

@@ -27,8 +27,9 @@ pub use ask::{
 };
 pub use facts::{
     Buckets, CompactionFacts, EndedCompactionFacts, FailedFacts, GroupFacts, HintFacts, KeyspaceFacts, LifeFacts,
-    NodeFacts, NodeHintFacts, ProcessFacts, RepairFacts, RequestFacts, RingNode, SampledFacts, SampledPartition,
-    ScrubFacts, ShardFigures, SlowQuery, SnapshotFacts, TableFacts, TableName, UpgradeFacts, UpgradeNode,
+    NodeFacts, NodeHintFacts, OperationFacts, OperationsFacts, ProcessFacts, RepairFacts, RequestFacts, RingNode,
+    SampledFacts, SampledPartition, ScrubFacts, ShardFigures, SlowQuery, SnapshotFacts, TableFacts, TableName,
+    UpgradeFacts, UpgradeNode,
 };
 pub use listen::{Bound, Endpoint, ListenError, bind};
 pub use logging::LogLevel;

@@ -15,7 +15,7 @@ mod facts;
 mod leaving;
 mod low_bound;
 mod moved;
-mod operations;
+pub(super) mod operations;
 mod recover;
 mod search;
 pub(super) mod upgrade;

@@ -27,6 +27,7 @@ use hints::{hint_facts, set_hints};
 use timeouts::{set_timeout, timeout};
 
 use super::cluster::departures::Departures;
+use super::cluster::operations::{abort_operation, operations_facts};
 use super::cluster::upgrade::{finalize_upgrade, upgrade_facts};
 use super::cluster::{Cluster, LeavingError};
 
@@ -167,6 +168,10 @@ impl Operator {
                 None => Err(Refusal::Refused(ALONE.to_owned())),
             },
             Question::RemoveNode { host_id, is_forced } => self.remove_node(&host_id, is_forced).await,
+            Question::Operations => Ok(Answer::Operations(operations_facts(self.of_cluster()?))),
+            Question::AbortOperation(number) => {
+                abort_operation(self.of_cluster()?, number).await.map(|()| Answer::Done).map_err(Refusal::Refused)
+            }
             Question::Hints => Ok(Answer::Hints(hint_facts(self.hints()?))),
             Question::SetHints(switch) => {
                 set_hints(self.hints()?, switch)?;
@@ -216,9 +221,7 @@ impl Operator {
     }
 
     fn of_cluster(&self) -> Result<&Cluster, Refusal> {
-        self.cluster
-            .as_ref()
-            .ok_or_else(|| Refusal::Refused("this node is alone: it has no upgrade to finalize".to_owned()))
+        self.cluster.as_ref().ok_or_else(|| Refusal::Refused("this node is alone: it is of no cluster".to_owned()))
     }
 
     fn hints(&self) -> Result<&Hints, Refusal> {

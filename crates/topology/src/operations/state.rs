@@ -154,6 +154,10 @@ impl Operations {
 
     fn end(&mut self, id: OperationId, phase: Phase, unclean: BTreeSet<HostId>) {
         if self.operation(id).is_some_and(|operation| operation.phase.may_become(phase)) {
+            match phase {
+                Phase::Done => stdx::sometimes!("an operation is done"),
+                _ => stdx::sometimes!("an operation is aborted"),
+            }
             self.all.remove(&id);
             self.unclean.extend(unclean.into_iter().map(|node| (node, id)));
         }

@@ -16,6 +16,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
 
+use admin::{OperationFacts, OperationsFacts};
 use cluster::coordinator::{KeyspaceToCopy, receiving};
 use membership::{OperationRequest, OperationsDomain, Planning, TopologyDomain};
 use metadata::group::{Answer, Index, Member, node_id};
@@ -23,10 +24,10 @@ use query::{Engine, OPERATION, SchemaDomain, clean_up, settings};
 use raft::RoleName;
 use runtime::Group;
 use schema::Schema;
-use topology::operations::{Confirmed, Operation, OperationId, Operations, Phase, RangeMove, waits_for};
+use topology::operations::{Confirmed, Operation, OperationId, Operations, Phase, RangeMove, Target, waits_for};
 use topology::{Epoch, HostId, NodeIndex, ReplicationStrategy, Ring};
 
-use super::{AGAIN, Inner};
+use super::{AGAIN, Cluster, Inner};
 
 /// Between two tries of a copy that failed, at first and at most.
 const REST_MIN: Duration = Duration::from_millis(500);
@@ -47,12 +48,15 @@ pub(super) struct Driving {
     is_cleaning: Cell<bool>,
 }
 
+/// Ranges that move, on the ring whose indices they have.
+type Moves = Rc<(Ring, Vec<RangeMove>)>;
+
 /// An operation in a phase, as the leader has seen it.
 struct Seen {
     phase: Phase,
     epoch: Index,
     /// The ring and the moves, with the epoch of the state that they were worked out of.
-    moves: Option<(Index, Rc<(Ring, Vec<RangeMove>)>)>,
+    moves: Option<(Index, Moves)>,
 }
 
 /// The leader's knowledge of nodes.
@@ -289,6 +293,37 @@ pub(super) fn clean(inner: &Rc<Inner>, engine: &Engine) {
         inner.runtime.sleep(AGAIN).await;
         inner.driving.is_cleaning.set(false);
     }));
+}
+
+/// The operations as this node has applied them.
+pub(in crate::node) fn operations_facts(cluster: &Cluster) -> OperationsFacts {
+    let (operations, waits) = (cluster.inner.operations.borrow(), cluster.inner.driving.waits.borrow());
+    let facts = |operation: &Operation| OperationFacts {
+        number: operation.id.0,
+        phase: operation.phase.to_string(),
+        nodes: match &operation.target {
+            Target::Tokens(nodes) => nodes.keys().map(HostId::to_string).collect(),
+            Target::Copy { .. } | Target::Replication { .. } => Vec::new(),
+        },
+        copied: operation.copied.iter().map(HostId::to_string).collect(),
+        waits_for: waits.get(&operation.id).cloned(),
+    };
+    let unclean = operations.unclean().map(|host| host.to_string()).collect();
+    let driver = cluster.inner.driver.get();
+    let leads = driver.is_some_and(|of| of.with_member(|member, _| member.raft().role() == RoleName::Leader));
+    OperationsFacts { operations: operations.all().map(facts).collect(), unclean, leads }
+}
+
+/// Aborts an operation. The error is a sentence for an operator.
+pub(in crate::node) async fn abort_operation(cluster: &Cluster, number: u64) -> Result<(), String> {
+    match cluster.inner.ask_about_operation(&OperationRequest::Abort(OperationId(number))).await {
+        Answer::Applied { .. } => Ok(()),
+        Answer::Refused { reason, .. } => Err(String::from_utf8_lossy(&reason).into_owned()),
+        Answer::NoLeader => Err("the cluster's metadata has no leader; nothing was changed".to_owned()),
+        Answer::Failed { reason } => Err(format!("the change could not be made durable: {reason}")),
+        Answer::Busy | Answer::TooLate => Err("too many changes wait; nothing was changed".to_owned()),
+        Answer::Unknown => Err("the outcome is not known; the operation may be aborted, or may be yet".to_owned()),
+    }
 }
 
 /// The keyspaces whose data is shared, each with its tables.
