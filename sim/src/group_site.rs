@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
@@ -45,6 +45,19 @@ pub struct GroupSite {
     questions: Vec<Option<Questions>>,
     /// Sentences of earlier starts, which nothing has taken.
     refused: Vec<Option<String>>,
+}
+
+/// A question that is not answered yet.
+pub struct Asking(Pin<Box<dyn Future<Output = Option<Answer>>>>);
+
+impl Asking {
+    /// The answer once it is there: `None` within it if the node has ended without one.
+    pub fn take(&mut self) -> Option<Option<Answer>> {
+        match self.0.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(answer) => Some(answer),
+            Poll::Pending => None,
+        }
+    }
 }
 
 fn address(node: usize) -> IpAddr {
@@ -108,6 +121,28 @@ impl GroupSite {
         };
         let ended = self.world.run_until(is_there, at_most);
         answer.filter(|_| ended == Ended::Condition)
+    }
+
+    /// A question to a node's shard 0 as its operator asks it, which is answered while the world goes on; `None` if the node was never started.
+    pub fn begin_asking(&self, node: usize, question: Question) -> Option<Asking> {
+        let questions = self.questions[node].clone()?;
+        let asking = async move { questions.call(ShardId(0), question).await.ok() };
+        Some(Asking(Box::pin(asking)))
+    }
+
+    /// One machine more, on which nothing runs, before or beside the others' nodes. Gives its number.
+    pub fn add_node(&mut self, datacenter: usize) -> usize {
+        let node = self.nodes.len();
+        let host = self.world.add_host_with(&[address(node)], empty_disk());
+        self.nodes.push(host);
+        self.datacenters.push(datacenter);
+        self.seeds.push(BTreeSet::from([0]));
+        self.recover.push(None);
+        self.running.push(None);
+        self.said.push(Rc::default());
+        self.questions.push(None);
+        self.refused.push(None);
+        node
     }
 
     /// The replication strategies that the nodes' program knows, before any node was started.

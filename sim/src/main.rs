@@ -97,7 +97,7 @@ enum Command {
     },
     /// Requests on a ring under troubles of links, nodes, disks and clocks.
     Requests {
-        /// Scenarios: quorum, counters, batches, hints, truncate, map, serial; or workloads: cas-register, list-append, wr-register, counter, set, map,
+        /// Scenarios: quorum, counters, batches, hints, truncate, map, serial, operations; or workloads: cas-register, list-append, wr-register, counter, set, map,
         /// batch-set, write-isolation; otherwise all scenarios, by turns.
         names: Vec<String>,
         #[arg(long, default_value_t = u64::MAX)]
@@ -112,7 +112,7 @@ enum Command {
         /// Fail if one of the scenarios' marks was never reached.
         #[arg(long)]
         all_marks: bool,
-        /// Expect this part of the product too: hints, fence, batch-copies, scan-repair, synced-counters, paxos, ballot-lists.
+        /// Expect this part of the product too: hints, fence, batch-copies, scan-repair, synced-counters, paxos, ballot-lists, operations.
         #[arg(long)]
         expect: Vec<String>,
     },

@@ -1,4 +1,4 @@
-//! The scenarios `quorum`, `counters`, `batches`, `hints`, `truncate`, `map` and `serial`: requests on a ring of whole nodes that agree by their metadata group, under troubles
+//! The scenarios `quorum`, `counters`, `batches`, `hints`, `truncate`, `map`, `serial` and `operations`: requests on a ring of whole nodes that agree by their metadata group, under troubles
 //! of links, nodes, disks and clocks.
 //!
 //! ```text
@@ -12,6 +12,9 @@
 mod course;
 mod ends;
 mod judgement;
+mod operating;
+mod operations;
+mod ownership;
 mod scenario;
 mod serial;
 mod totals;
@@ -93,16 +96,19 @@ pub fn run(scenario: &Scenario, seed: u64, expected: &Expected, planted: Planted
     let shards = 1 + (round / SHAPES.len() as u64 % 2) as u16;
     let mut site = GroupSite::new(seed, shape.nodes, shards, NodeOptions { planted, ..NodeOptions::default() });
     site.set_racks(shape.racks);
+    shape.spares.iter().for_each(|datacenter| _ = site.add_node(*datacenter));
     let mut outcome = course::run(&mut site, scenario, shape, seed, expected);
     let unknown_max = outcome.sent / 3;
     if outcome.acknowledged < ACKNOWLEDGED_MIN
         || outcome.troubles < TROUBLES_MIN
         || outcome.unknown > unknown_max
         || outcome.truncated < scenario.truncations_min
+        || (scenario.has_operations && stdx::marks::count("an operation is done") == 0)
     {
         let Outcome { acknowledged, unknown, sent, troubles, truncated, .. } = &outcome;
+        let ended = stdx::marks::count("an operation is done");
         outcome.shows_nothing = Some(format!(
-            "{acknowledged} acknowledged of {sent}, {unknown} unknown, {truncated} truncations and {troubles} troubles show nothing"
+            "{acknowledged} acknowledged of {sent}, {unknown} unknown, {truncated} truncations, {troubles} troubles and {ended} ends of operations show nothing"
         ));
     }
     outcome.trace_hash = site.world().trace_hash();

@@ -80,7 +80,7 @@ pub fn simulation(budget: Duration, effort: Effort) -> Result<Passed, String> {
         Effort::Soak => vec!["members", "--seconds", &seconds, "--all-marks"],
     };
     let requests = match effort {
-        Effort::Ci => vec!["requests", "--seconds", "14", "--twice-every", "11"],
+        Effort::Ci => vec!["requests", "--seconds", "18", "--twice-every", "11"],
         Effort::Soak => vec!["requests", "--seconds", &seconds, "--all-marks"],
     };
     let flips = vec!["flips", "--count", flips];

@@ -90,6 +90,8 @@ pub struct OperationsFacts {
     pub operations: Vec<OperationFacts>,
     /// Host ids of the nodes with leftovers.
     pub unclean: Vec<String>,
+    /// True if the asked node leads the metadata group, and so the operations.
+    pub leads: bool,
 }
 
 /// An operation that has not ended.

@@ -294,14 +294,13 @@ impl Fence {
         Plan::Stands(number.max(self.floor.get()))
     }
 
-    /// The number that a copy of a table rests on, its own or the ring's. `None`: the table is gone, or is not known yet.
-    pub(crate) fn number_of(&self, table: TableId) -> Option<Epoch> {
-        let ring = self.ring.get();
-        match self.tables.borrow().get(&table) {
-            Some(known) => Some(known.numbers.changed.max(ring)),
-            None if table == STATE_TABLE => Some(ring),
-            None => None,
-        }
+    /// The epoch that a copy of a table is planned at now. `None`: the table is gone, or is not known yet.
+    ///
+    /// It is the latest that this shard knows, not the number of the ring or the table: a source that has just started knows these only roughly, and refuses what
+    /// was planned before its start.
+    pub(crate) fn copy_planned_at(&self, table: TableId) -> Option<Epoch> {
+        let is_known = table == STATE_TABLE || self.tables.borrow().contains_key(&table);
+        is_known.then(|| self.moment())
     }
 
     /// True if a table was truncated after a moment.

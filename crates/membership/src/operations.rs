@@ -246,10 +246,21 @@ impl Planning<'_> {
             Phase::Queued => self.plan_queued(operation),
             Phase::Planned => Ok(advance(Phase::WriteBoth)),
             Phase::WriteBoth => Ok(advance(Phase::Copy)),
-            Phase::Copy => Ok(advance(Phase::ReadNew)),
+            Phase::Copy => self.read_new(operation),
             Phase::ReadNew => self.finish(operation),
             Phase::Done | Phase::Aborted => unreachable!("an operation that has ended is in no state"),
         }
+    }
+
+    /// The new replicas are read from now on. Those that had ranges before count under another id: of ranges that they had once and gain again, others may have a later
+    /// part of theirs than they have copied.
+    fn read_new(&self, operation: &Operation) -> Result<PlannedChanges, OperationError> {
+        let moves = self.moves(operation)?;
+        let mut gaining = self.hosts_of(moves.iter().flat_map(RangeMove::pending));
+        gaining.retain(|host| self.registry.node(*host).is_some_and(|node| node.state != NodeState::Joining));
+        let gained = (!gaining.is_empty()).then_some(OperationChange::Gained(operation.id, gaining));
+        let advance = OperationChange::Advance(operation.id, Phase::ReadNew);
+        Ok(PlannedChanges { nodes: Vec::new(), operations: gained.into_iter().chain([advance]).collect() })
     }
 
     /// Fixes the tokens. Refused while a node that gains a range is unclean.

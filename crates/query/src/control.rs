@@ -63,6 +63,8 @@ pub(crate) enum ControlRequest {
         local: NodeIndex,
         /// The operations of the cluster's state.
         operations: Vec<Operation>,
+        /// This node's tenure, as operations count.
+        tenure: u64,
     },
     /// From shard 0, once all shards have taken a change over: tell the clients that registered for it.
     Announce {

@@ -188,6 +188,7 @@ impl Engine {
             schema,
             ring,
             operations,
+            tenure,
             epoch,
             low_bound,
             internode,
@@ -212,6 +213,7 @@ impl Engine {
             timeouts: options.timeouts,
             strategies: strategies.clone(),
         });
+        coordinator.fence().begin_tenure(tenure);
         let system = SystemTables::new(node.clone(), async || runtime.maybe_yield().await).await;
         let catalog = Rc::new(Catalog::new(schema, Rc::new(system), &coordinator));
         let held_back = HeldBack::queue(&runtime, coordinator.storage().clone());

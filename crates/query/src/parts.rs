@@ -103,6 +103,8 @@ pub struct EngineParts {
     pub ring: Rc<Ring>,
     /// The operations of the cluster's state.
     pub operations: Vec<Operation>,
+    /// This node's tenure, as operations count.
+    pub tenure: u64,
     /// The epoch of the cluster's state that the schema is of; `None`: the nodes of the ring have no state in common, and compare no epochs.
     pub epoch: Option<Epoch>,
     /// The low bound of attempts in that state.

@@ -59,6 +59,17 @@ impl Nemesis {
         self.next.as_ref().map(|timed| self.since + timed.after)
     }
 
+    /// The next step.
+    pub fn next(&self) -> Option<&Step> {
+        self.next.as_ref().map(|timed| &timed.step)
+    }
+
+    /// Leaves the next step out.
+    pub fn skip(&mut self, world: &World<'_>) {
+        self.next = self.steps.next();
+        self.since = world.now();
+    }
+
     /// Lets the world run, and does each step at its time, until all are done. Clients that end earlier do not end the plan: it heals in the
     /// end. An error says which step did not work.
     pub fn run(&mut self, site: &mut impl Site) -> Result<(), String> {

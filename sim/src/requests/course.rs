@@ -7,6 +7,7 @@ use runtime::sim::{Link, World};
 
 use super::ends::Ends;
 use super::judgement::Everything;
+use super::operating::Operating;
 use super::scenario::{Expected, Part, Scenario, Shape};
 use super::{ACKNOWLEDGED_MIN, Outcome, TROUBLES_MIN};
 use crate::client::ClientError;
@@ -50,6 +51,8 @@ pub(super) struct Course<'a> {
     pub(super) history: SharedRequests,
     pub(super) outcome: Outcome,
     pub(super) ends: Ends,
+    /// Orders of operators.
+    pub(super) operating: Operating,
     /// Nodes whose disk was full or failed.
     broken: BTreeSet<usize>,
     /// Nodes that are not started again for now.
@@ -63,6 +66,10 @@ pub(super) struct Course<'a> {
 pub(super) fn run(site: &mut GroupSite, scenario: &Scenario, shape: Shape, seed: u64, expected: &Expected) -> Outcome {
     let plan = plan((0..site.nodes().len()).map(|node| site.datacenter(node)).collect(), scenario, seed);
     let history = Requests { factors: shape.factors.to_vec(), ..Requests::default() };
+    let operating = match scenario.has_operations {
+        true => Operating::new(site.nodes().len(), shape.spares.len()),
+        false => Operating::default(),
+    };
     let mut course = Course {
         site,
         scenario,
@@ -71,6 +78,7 @@ pub(super) fn run(site: &mut GroupSite, scenario: &Scenario, shape: Shape, seed:
         history: SharedRequests::new(history.into()),
         outcome: Outcome::default(),
         ends: Ends::default(),
+        operating,
         broken: BTreeSet::new(),
         away: BTreeSet::new(),
         all: Everything::default(),
@@ -80,7 +88,7 @@ pub(super) fn run(site: &mut GroupSite, scenario: &Scenario, shape: Shape, seed:
     if let Err(what) = course.stages(&plan) {
         course.outcome.violations.push(what);
     }
-    let Course { history, mut outcome, .. } = course;
+    let Course { history, mut outcome, operating, .. } = course;
     let history = history.borrow();
     outcome.violations.extend(history.violations.iter().take(VIOLATIONS_MAX).cloned());
     (outcome.acknowledged, outcome.unknown) = (history.acknowledged_count(), history.unknown_count());
@@ -88,6 +96,7 @@ pub(super) fn run(site: &mut GroupSite, scenario: &Scenario, shape: Shape, seed:
     (outcome.truncated, outcome.refused) = (history.truncated_count(), history.refused.clone());
     if !outcome.violations.is_empty() {
         outcome.violations.push(format!("the plan was\n{plan}"));
+        outcome.violations.extend((!operating.log.is_empty()).then(|| format!("operators: {:#?}", operating.log)));
     }
     outcome
 }
@@ -130,8 +139,16 @@ impl Course<'_> {
         let clients = self.site.clients();
         let main = move |runtime| work_requests(runtime, work, targets, history);
         let working = self.site.world().start(clients, false, vec![main]);
-        self.carry_out(plan)?;
-        self.make_ready("after the plan")?;
+        match self.scenario.has_operations {
+            true => {
+                self.operate(plan)?;
+                self.settle()?;
+            }
+            false => {
+                self.carry_out(plan)?;
+                self.make_ready("after the plan")?;
+            }
+        }
         let now = self.now();
         self.history.borrow_mut().healed = Some(now);
         self.have_enough()?;
@@ -146,6 +163,9 @@ impl Course<'_> {
         self.site.world().run_for(QUIET);
         self.judge_away()?;
         self.judge_all()?;
+        if self.scenario.has_operations {
+            self.judge_ownership()?;
+        }
         for node in self.nodes() {
             self.cut_power(node);
         }
@@ -158,7 +178,13 @@ impl Course<'_> {
 
     /// The nodes, but for those that are away.
     pub(super) fn nodes(&self) -> Vec<usize> {
-        (0..self.site.nodes().len()).filter(|node| !self.away.contains(node)).collect()
+        let is_there = |node: &usize| !self.away.contains(node) && self.operating.is_present(*node);
+        (0..self.site.nodes().len()).filter(is_there).collect()
+    }
+
+    /// True while a node is away.
+    pub(super) fn is_one_away(&self) -> bool {
+        !self.away.is_empty()
     }
 
     pub(super) fn now(&mut self) -> u64 {
@@ -166,7 +192,7 @@ impl Course<'_> {
     }
 
     /// A number of the seed below `bound`: SplitMix64.
-    fn below(&mut self, bound: u64) -> u64 {
+    pub(super) fn below(&mut self, bound: u64) -> u64 {
         self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.random ^ (self.random >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -182,12 +208,12 @@ impl Course<'_> {
         (0..self.site.nodes().len()).map(|node| self.target(node)).collect()
     }
 
-    fn is_running(&mut self, node: usize) -> bool {
+    pub(super) fn is_running(&mut self, node: usize) -> bool {
         let host = self.site.nodes()[node];
         self.site.world().is_running(host)
     }
 
-    fn cut_power(&mut self, node: usize) {
+    pub(super) fn cut_power(&mut self, node: usize) {
         let keep = any_keep(self.below(u64::MAX));
         let host = self.site.nodes()[node];
         self.site.world().crash(host, keep);
@@ -221,7 +247,13 @@ impl Course<'_> {
 
     /// Judges the sentence of a node that has ended by itself: only a broken disk is a reason.
     fn note_refusal(&mut self, node: usize, when: &str) {
-        let Some(sentence) = self.site.take_refusal(node) else { return };
+        if let Some(sentence) = self.site.take_refusal(node) {
+            self.note_sentence(node, when, &sentence);
+        }
+    }
+
+    /// The same of a sentence that was taken.
+    pub(super) fn note_sentence(&mut self, node: usize, when: &str, sentence: &str) {
         let now = self.now();
         let within = self.ends.ended(node, now, false);
         self.history.borrow_mut().node_ended(now, within);
@@ -253,15 +285,21 @@ impl Course<'_> {
             for node in self.nodes() {
                 self.note_refusal(node, "within the plan");
             }
-            nemesis.step(self.site)?;
-            let Some(step) = nemesis.done.last() else { continue };
-            if let Step::FillDisk(node, _) | Step::FailDisk(node, _) = step {
-                self.broken.insert(*node);
-            }
-            let now = self.site.world().now().as_nanos();
-            if let Some(within) = self.ends.note(step, now) {
-                self.history.borrow_mut().node_ended(now, within);
-            }
+            self.do_step(&mut nemesis)?;
+        }
+        Ok(())
+    }
+
+    /// Does the next step of the plan.
+    pub(super) fn do_step(&mut self, nemesis: &mut Nemesis) -> Result<(), String> {
+        nemesis.step(self.site)?;
+        let Some(step) = nemesis.done.last() else { return Ok(()) };
+        if let Step::FillDisk(node, _) | Step::FailDisk(node, _) = step {
+            self.broken.insert(*node);
+        }
+        let now = self.site.world().now().as_nanos();
+        if let Some(within) = self.ends.note(step, now) {
+            self.history.borrow_mut().node_ended(now, within);
         }
         Ok(())
     }

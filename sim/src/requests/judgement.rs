@@ -1,6 +1,6 @@
 //! The judgement at the end of a run, when nothing is under way any more.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use cql_protocol::Consistency;
 use histories::Workload;
@@ -38,7 +38,7 @@ impl Course<'_> {
     /// Where a node is away: what the others have of logged batches is whole. One that was acknowledged by a single replica of each row is delivered as far as
     /// was asked for, and that replica may be the node that is away: so it is judged when all are back. Then the node comes back.
     pub(super) fn judge_away(&mut self) -> Result<(), String> {
-        if self.nodes().len() == self.site.nodes().len() {
+        if !self.is_one_away() {
             return Ok(());
         }
         stdx::sometimes!("batches judged without their coordinator");
@@ -66,7 +66,8 @@ impl Course<'_> {
             self.history.borrow_mut().hints_delivered(|change| ends.may_lose_files(change.node, change.start));
         }
         let serial = self.finish_serial(when)?;
-        self.all = self.read(0, Consistency::All, when)?;
+        let first = self.nodes().into_iter().next().ok_or("no node is left")?;
+        self.all = self.read(first, Consistency::All, when)?;
         let mut different = converge::differences(&serial, 0, &self.all.serial);
         different.truncate(TOLD_MAX);
         self.tell("a read at ALL after one at a serial level", different);
@@ -88,6 +89,27 @@ impl Course<'_> {
             violations.truncate(TOLD_MAX);
             self.tell(when, violations);
         }
+        Ok(())
+    }
+
+    /// A node that reaches no other, and has replicas of these partitions alone, gives of them what all together gave.
+    pub(super) fn judge_isolated(&mut self, node: usize, keys: &BTreeSet<i32>, when: &str) -> Result<(), String> {
+        let own = self.read_only(node, Consistency::One, when, Some(keys))?;
+        let rows = |rows: &BTreeMap<Key, u64>| -> BTreeMap<Key, u64> {
+            let of_it = rows.iter().filter(|(key, _)| !is_piece(key.partition) && keys.contains(&key.partition));
+            of_it.map(|(key, value)| (*key, *value)).collect()
+        };
+        let counts = |counts: &BTreeMap<Place, i64>| -> BTreeMap<Place, i64> {
+            counts.iter().filter(|(place, _)| keys.contains(&place.0)).map(|(place, count)| (*place, *count)).collect()
+        };
+        let serial = |all: &BTreeMap<(&'static str, i32), String>| -> BTreeMap<(&'static str, i32), String> {
+            all.iter().filter(|((_, key), _)| keys.contains(key)).map(|(of, words)| (*of, words.clone())).collect()
+        };
+        let mut violations = converge::differences(&rows(&self.all.rows), node, &rows(&own.rows));
+        violations.extend(converge::differences(&counts(&self.all.counts), node, &counts(&own.counts)));
+        violations.extend(converge::differences(&serial(&self.all.serial), node, &serial(&own.serial)));
+        violations.truncate(TOLD_MAX);
+        self.tell(when, violations);
         Ok(())
     }
 
@@ -129,10 +151,22 @@ impl Course<'_> {
 
     /// Everything, from one node; judged like any other read. In some tries: nodes may not have met yet.
     fn read(&mut self, node: usize, level: Consistency, when: &str) -> Result<Everything, String> {
+        self.read_only(node, level, when, None)
+    }
+
+    /// The same of some partitions, by key.
+    fn read_only(
+        &mut self,
+        node: usize,
+        level: Consistency,
+        when: &str,
+        only: Option<&BTreeSet<i32>>,
+    ) -> Result<Everything, String> {
         let deadline = self.site.world().now() + HEALED_AT_MOST;
         loop {
             let (target, work, history) = (self.target(node), self.work, self.history.clone());
-            match self.ask(move |runtime| Reader { runtime, target, level, work, history }.read()) {
+            let only = only.cloned();
+            match self.ask(move |runtime| Reader { runtime, target, level, work, history, only }.read()) {
                 Ok(everything) => return Ok(everything),
                 Err(what) if self.site.world().now() >= deadline => {
                     return Err(format!("{when} node {node} says at {level:?}: {what}"));
@@ -150,33 +184,39 @@ struct Reader {
     level: Consistency,
     work: Work,
     history: SharedRequests,
+    /// The partitions that are read, by key; all if none are named.
+    only: Option<BTreeSet<i32>>,
 }
 
 impl Reader {
+    fn has(&self, key: i32) -> bool {
+        self.only.as_ref().is_none_or(|only| only.contains(&key))
+    }
+
     async fn read(self) -> Result<Everything, ClientError> {
         let mut client = Client::connect(&self.runtime, self.target.address).await?;
         client.consistency = self.level;
         let mut everything = Everything::default();
         for partition in 0..self.work.partitions as i32 {
-            if self.work.has(Act::Read) {
+            if self.work.has(Act::Read) && self.has(partition) {
                 let rows = self.read_partition(&mut client, SELECT_PARTITION, partition).await?;
                 everything.rows.extend(rows);
             }
-            if self.work.has(Act::ReadPiece) {
+            if self.work.has(Act::ReadPiece) && self.has(PIECES_FROM + partition) {
                 let rows = self.read_partition(&mut client, SELECT_PIECE, PIECES_FROM + partition).await?;
                 everything.rows.extend(rows);
             }
-            if self.work.has(Act::ReadMap) {
+            if self.work.has(Act::ReadMap) && self.has(MAPS_FROM + partition) {
                 let rows = self.read_partition(&mut client, SELECT_MAP, MAPS_FROM + partition).await?;
                 everything.rows.extend(rows);
             }
         }
         let places = self.history.borrow().sums.places();
-        for place in places {
+        for place in places.into_iter().filter(|place| self.has(place.0)) {
             everything.counts.insert(place, self.count(&mut client, place).await?);
         }
         if self.work.acts.iter().any(|(act, _)| act.is_serial()) {
-            for partition in 0..self.work.partitions as i32 {
+            for partition in (0..self.work.partitions as i32).filter(|partition| self.has(*partition)) {
                 self.read_plainly::<CasRegister>(&mut client, partition, &mut everything).await?;
                 self.read_plainly::<ListAppend>(&mut client, partition, &mut everything).await?;
                 self.read_plainly::<WrRegister>(&mut client, partition, &mut everything).await?;

@@ -34,11 +34,13 @@ pub enum Part {
     Paxos,
     /// Elements that conditional statements append to a list are in the order of their ballots. Without it lists are judged by their elements alone.
     BallotLists,
+    /// Nodes join, leave and are removed while tables exist.
+    Operations,
 }
 
 impl Part {
     /// All, by the names of the command line.
-    pub const ALL: [(&'static str, Part); 7] = [
+    pub const ALL: [(&'static str, Part); 8] = [
         ("hints", Part::Hints),
         ("fence", Part::Fence),
         ("batch-copies", Part::BatchCopies),
@@ -46,6 +48,7 @@ impl Part {
         ("synced-counters", Part::SyncedCounters),
         ("paxos", Part::Paxos),
         ("ballot-lists", Part::BallotLists),
+        ("operations", Part::Operations),
     ];
 
     /// The part of that name.
@@ -63,6 +66,7 @@ pub const LANDED: &[Part] = &[
     Part::SyncedCounters,
     Part::Paxos,
     Part::BallotLists,
+    Part::Operations,
 ];
 
 /// The parts that a run expects.
@@ -81,6 +85,8 @@ pub struct Scenario {
     pub gaps_max_seconds: [u64; 4],
     /// The fewest truncations that must be acknowledged.
     pub truncations_min: usize,
+    /// True if operators have nodes join and leave meanwhile.
+    pub has_operations: bool,
     /// Marks of its own that many seeds reach each, with the part that they need.
     marks: &'static [(Part, &'static str)],
 }
@@ -103,7 +109,7 @@ const GAPS: [u64; 4] = [1, 3, 3, 6];
 const COUNTER_GAPS: [u64; 4] = [1, 2, 3, 3];
 
 /// All of them.
-pub const SCENARIOS: [Scenario; 7] = [
+pub const SCENARIOS: [Scenario; 8] = [
     Scenario {
         name: "quorum",
         work: Work {
@@ -120,6 +126,7 @@ pub const SCENARIOS: [Scenario; 7] = [
         fenced_acts: &[],
         gaps_max_seconds: GAPS,
         truncations_min: 0,
+        has_operations: false,
         marks: &[],
     },
     Scenario {
@@ -133,6 +140,7 @@ pub const SCENARIOS: [Scenario; 7] = [
         fenced_acts: &[],
         gaps_max_seconds: COUNTER_GAPS,
         truncations_min: 0,
+        has_operations: false,
         marks: &[],
     },
     Scenario {
@@ -150,6 +158,7 @@ pub const SCENARIOS: [Scenario; 7] = [
         fenced_acts: &[],
         gaps_max_seconds: GAPS,
         truncations_min: 0,
+        has_operations: false,
         marks: &[],
     },
     Scenario {
@@ -163,6 +172,7 @@ pub const SCENARIOS: [Scenario; 7] = [
         fenced_acts: &[],
         gaps_max_seconds: GAPS,
         truncations_min: 0,
+        has_operations: false,
         marks: &[],
     },
     Scenario {
@@ -182,6 +192,7 @@ pub const SCENARIOS: [Scenario; 7] = [
         ],
         gaps_max_seconds: GAPS,
         truncations_min: 2,
+        has_operations: false,
         marks: &[],
     },
     Scenario {
@@ -199,6 +210,7 @@ pub const SCENARIOS: [Scenario; 7] = [
         fenced_acts: &[],
         gaps_max_seconds: GAPS,
         truncations_min: 0,
+        has_operations: false,
         marks: &[],
     },
     Scenario {
@@ -214,11 +226,56 @@ pub const SCENARIOS: [Scenario; 7] = [
         fenced_acts: &[],
         gaps_max_seconds: GAPS,
         truncations_min: 0,
+        has_operations: false,
         marks: &[
             (Part::Paxos, "a proposal of another is finished"),
             (Part::Paxos, "a ballot is outrun"),
             (Part::Paxos, "a commit is sent to who lacks it"),
             (Part::Paxos, "an empty proposal is put"),
+        ],
+    },
+    Scenario {
+        name: "operations",
+        work: Work {
+            // What is acknowledged at less than a quorum is gone with a node that is removed.
+            pause_micros: 250_000,
+            acts: &[
+                (Act::Write, 24),
+                (Act::DeleteRow, 3),
+                (Act::DeleteRange, 1),
+                (Act::Read, 16),
+                (Act::Scan, 3),
+                (Act::LoggedBatch, 6),
+                (Act::WritePiece, 4),
+                (Act::ReadPiece, 4),
+                (Act::PutEntry, 6),
+                (Act::DeleteEntry, 1),
+                (Act::ReadMap, 4),
+                (Act::Add, 8),
+                (Act::Count, 6),
+                (Act::CasRegister, 4),
+                (Act::ListAppend, 4),
+                (Act::WrRegister, 4),
+            ],
+            writes: &[Quorum, Quorum, Quorum, EachQuorum, LocalQuorum, All],
+            reads: &[Quorum, Quorum, Quorum, EachQuorum, LocalQuorum, All],
+            ..CLIENTS
+        },
+        fenced_acts: &[],
+        gaps_max_seconds: COUNTER_GAPS,
+        truncations_min: 0,
+        has_operations: true,
+        marks: &[
+            (Part::Operations, "an operation is done"),
+            (Part::Operations, "an operation is aborted"),
+            (Part::Operations, "a copy for an operation begins again"),
+            (Part::Operations, "receiver killed while it copies"),
+            (Part::Operations, "source killed while it is copied from"),
+            (Part::Operations, "leader killed: queued"),
+            (Part::Operations, "leader killed: planned"),
+            (Part::Operations, "leader killed: write both"),
+            (Part::Operations, "leader killed: copy"),
+            (Part::Operations, "leader killed: read new"),
         ],
     },
 ];
@@ -270,6 +327,7 @@ impl Scenario {
     pub fn shape(&self, round: u64, expected: &Expected) -> Shape {
         match self.is_serial() && !expected.contains(&Part::Paxos) {
             true => ALONE,
+            false if self.has_operations => SHAPES_OF_OPERATIONS[(round % SHAPES_OF_OPERATIONS.len() as u64) as usize],
             false => SHAPES[(round % SHAPES.len() as u64) as usize],
         }
     }
@@ -295,20 +353,34 @@ pub struct Shape {
     pub factors: &'static [u32],
     /// Racks.
     pub racks: usize,
+    /// The datacenter of each node that may join at run time.
+    pub spares: &'static [usize],
 }
 
 /// One node.
-const ALONE: Shape = Shape { nodes: &[1], factors: &[1], racks: 1 };
+const ALONE: Shape = Shape { nodes: &[1], factors: &[1], racks: 1, spares: &[] };
 
 /// Shapes of clusters, of which a seed chooses one.
 pub const SHAPES: [Shape; 7] = [
-    Shape { nodes: &[3], factors: &[3], racks: 3 },
-    Shape { nodes: &[5], factors: &[3], racks: 3 },
-    Shape { nodes: &[3, 2], factors: &[3, 2], racks: 3 },
-    Shape { nodes: &[2, 2], factors: &[2, 2], racks: 2 },
-    Shape { nodes: &[1, 1, 1], factors: &[1, 1, 1], racks: 1 },
-    Shape { nodes: &[4], factors: &[3], racks: 2 },
-    Shape { nodes: &[3, 1, 1], factors: &[3, 1, 1], racks: 5 },
+    Shape { nodes: &[3], factors: &[3], racks: 3, spares: &[] },
+    Shape { nodes: &[5], factors: &[3], racks: 3, spares: &[] },
+    Shape { nodes: &[3, 2], factors: &[3, 2], racks: 3, spares: &[] },
+    Shape { nodes: &[2, 2], factors: &[2, 2], racks: 2, spares: &[] },
+    Shape { nodes: &[1, 1, 1], factors: &[1, 1, 1], racks: 1, spares: &[] },
+    Shape { nodes: &[4], factors: &[3], racks: 2, spares: &[] },
+    Shape { nodes: &[3, 1, 1], factors: &[3, 1, 1], racks: 5, spares: &[] },
+];
+
+/// Shapes of clusters whose nodes join and leave.
+const SHAPES_OF_OPERATIONS: [Shape; 8] = [
+    Shape { nodes: &[3], factors: &[3], racks: 1, spares: &[0, 0] },
+    Shape { nodes: &[4], factors: &[3], racks: 1, spares: &[0] },
+    Shape { nodes: &[3], factors: &[2], racks: 1, spares: &[0, 0] },
+    Shape { nodes: &[5], factors: &[3], racks: 1, spares: &[0] },
+    Shape { nodes: &[3], factors: &[1], racks: 1, spares: &[0, 0] },
+    Shape { nodes: &[4], factors: &[2], racks: 2, spares: &[0] },
+    Shape { nodes: &[3], factors: &[3], racks: 3, spares: &[0, 0] },
+    Shape { nodes: &[3, 2], factors: &[2, 1], racks: 1, spares: &[0, 1] },
 ];
 
 #[cfg(test)]

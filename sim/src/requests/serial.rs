@@ -33,7 +33,8 @@ impl Course<'_> {
         }
         let deadline = self.site.world().now() + HEALED_AT_MOST;
         loop {
-            let (targets, history, partitions) = (self.targets(), self.history.clone(), self.work.partitions);
+            let targets = self.nodes().into_iter().map(|node| self.target(node)).collect();
+            let (history, partitions) = (self.history.clone(), self.work.partitions);
             let read = async move |runtime| {
                 let reader = SerialReader { runtime, targets, history, partitions, writes };
                 let mut all = reader.read::<CasRegister>().await?;

@@ -45,9 +45,14 @@ struct World {
 impl World {
     /// Two tables, at epoch 10, with a ring of that epoch.
     fn new() -> World {
+        World::begun_at(10)
+    }
+
+    /// The same of a start at that epoch: all numbers are as late as it.
+    fn begun_at(epoch: u64) -> World {
         let schema = Schema::empty().with_all(&[keyspace(1), table(ONE, 1), table(OTHER, 1)]);
         let fence = Fence::open(HostId([1; 16]), Planted::NONE);
-        fence.begin(Epoch(10), Epoch(10), &schema, Box::new(|_, epoch| Box::pin(std::future::ready(epoch))));
+        fence.begin(Epoch(epoch), Epoch(epoch), &schema, Box::new(|_, epoch| Box::pin(std::future::ready(epoch))));
         World { fence, schema }
     }
 
@@ -65,6 +70,17 @@ impl World {
     fn check(&self, epoch: u64, tables: &[TableId]) -> Result<(), u64> {
         self.fence.check(Epoch(epoch), tables.iter().copied()).map_err(|epoch| epoch.0)
     }
+}
+
+#[test]
+fn a_copy_is_planned_at_what_is_applied_so_that_a_source_that_has_just_started_accepts_it() {
+    let (receiver, source) = (World::new(), World::begun_at(13));
+    receiver.fence.reached(Epoch(14));
+    let planned = receiver.fence.copy_planned_at(ONE).expect("the table is there");
+    assert_eq!((planned, source.check(10, &[ONE])), (Epoch(14), Err(13)));
+    assert_eq!(source.check(planned.0, &[ONE]), Ok(()));
+    assert_eq!(receiver.fence.copy_planned_at(STATE_TABLE), Some(Epoch(14)));
+    assert_eq!(receiver.fence.copy_planned_at(TableId([9; 16])), None);
 }
 
 #[test]

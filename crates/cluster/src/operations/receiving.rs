@@ -253,11 +253,7 @@ impl Receiving {
     /// The epoch that a table's copy rests on, once this node has applied it. `None`: the table is gone.
     async fn plan(&self, table: TableId) -> Result<Option<topology::Epoch>, ReceiveFailed> {
         let fence = &self.shards.fence;
-        if fence.number_of(table).is_none() {
-            return Ok(None);
-        }
-        // Not the number of the last change: a source that has started again does not know it, and takes that of its start, which may be later.
-        let planned = fence.moment();
+        let Some(planned) = fence.copy_planned_at(table) else { return Ok(None) };
         match self.shards.runtime.timeout(CATCH_UP_TIME, fence.catch_up(None, planned)).await {
             Ok(true) => Ok(Some(planned)),
             Ok(false) | Err(Elapsed) => Err(ReceiveFailed::Changed { table }),

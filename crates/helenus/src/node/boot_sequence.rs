@@ -330,8 +330,11 @@ impl BootSequence {
         }
         let nodes = cluster.of::<TopologyDomain>().nodes_of_ring(host_id);
         let epoch = Epoch(parts.member.state().epoch().0);
-        let operations: Vec<Operation> = cluster.of::<OperationsDomain>().all().cloned().collect();
-        let ring = nodes.filter(|_| node.is_some()).map(|(nodes, local)| RingParts { epoch, nodes, local, operations });
+        let operations = cluster.of::<OperationsDomain>();
+        let (tenure, operations): (u64, Vec<Operation>) =
+            (operations.tenure(host_id), operations.all().cloned().collect());
+        let ring = nodes.filter(|_| node.is_some());
+        let ring = ring.map(|(nodes, local)| RingParts { epoch, nodes, local, operations, tenure });
         let (schema, truncations) = (cluster.of::<SchemaDomain>().clone(), truncations_of(&local));
         Ok(Some(Metadata { parts, host_id, boot, cluster: node, ring, schema, truncations }))
     }

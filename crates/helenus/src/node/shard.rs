@@ -79,6 +79,8 @@ pub(super) struct RingParts {
     pub(super) nodes: Vec<Node>,
     pub(super) local: NodeIndex,
     pub(super) operations: Vec<Operation>,
+    /// This node's tenure, as operations count.
+    pub(super) tenure: u64,
 }
 
 impl RingParts {
@@ -238,6 +240,7 @@ impl ShardNode {
             storage,
             schema,
             operations: ring.as_ref().map(|ring| ring.operations.clone()).unwrap_or_default(),
+            tenure: ring.as_ref().map_or(0, |ring| ring.tenure),
             ring: Rc::new(match ring {
                 Some(RingParts { epoch, nodes, local, .. }) => Ring::new(epoch, nodes, local),
                 None => ring_of(&node, self.config.fixed_ring.as_ref()),

@@ -106,8 +106,14 @@ fn a_node_joins_by_an_operation_where_there_are_tables() {
     for number in 1..=3 {
         site.request(OperationRequest::Cleaned(host(number), OperationId(1))).expect("it may");
     }
+    assert_eq!(
+        [1, 2, 3, 4].map(|node| site.operations.tenure(host(node))),
+        [0; 4],
+        "who joins has an id that no part has"
+    );
     site.run(2);
     assert_eq!((site.state(4), site.tokens(4)), (Some(NodeState::Leaving), 0), "it is removed when it does not vote");
+    assert_eq!([1, 2, 3, 4].map(|node| site.operations.tenure(host(node))), [2, 2, 2, 0], "each gains something back");
     assert_eq!(site.operations.unclean().len(), 0, "the node that leaves is not asked to clean up");
 }
 

@@ -50,7 +50,9 @@ impl Engine {
                     ));
                 });
             }
-            ControlRequest::InstallRing { epoch, nodes, local, operations } => {
+            ControlRequest::InstallRing { epoch, nodes, local, operations, tenure } => {
+                // Before a request can be planned by the ring.
+                self.inner.coordinator.fence().begin_tenure(tenure);
                 self.install_ring(Rc::new(Ring::new(epoch, nodes, local)), operations);
                 responder.reply(ControlReply::Done);
             }

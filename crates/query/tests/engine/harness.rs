@@ -186,6 +186,7 @@ where
                     schema: opened.1,
                     ring: Rc::new(ring()),
                     operations: Vec::new(),
+                    tenure: 0,
                     epoch: boot.epoch,
                     low_bound: Default::default(),
                     internode: None,

@@ -28,6 +28,8 @@ pub enum OperationChange {
     RestoreNext(OperationId),
     /// The node has leftovers, this operation's the last: a part of a snapshot.
     Unclean(HostId, OperationId),
+    /// These nodes gain ranges by an operation, and are read from now on: they begin another tenure.
+    Gained(OperationId, BTreeSet<HostId>),
     /// A receiver has copied, durably, all that it is to copy for an operation in Copy.
     Copied(OperationId, HostId),
 }

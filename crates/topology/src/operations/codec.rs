@@ -13,6 +13,7 @@
 //!   8 RestoreNext  varint number                              (snapshots)
 //!   9 Unclean      16 host id · varint number                 (snapshots)
 //!   10 Copied      varint number · 16 host id
+//!   11 Gained      varint number · hosts
 //! operation   varint number · u8 kind · u8 phase · u8 flags (1 without a copy, 2 forced, 4 tokens given) · hosts lost · hosts copied · target
 //! target      u8 form
 //!   1 tokens        varint count · (16 host id · varint count · i64 token*)*        (hosts and tokens ascend)
@@ -52,6 +53,7 @@ const RESTORE: u8 = 7;
 const RESTORE_NEXT: u8 = 8;
 const UNCLEAN: u8 = 9;
 const COPIED: u8 = 10;
+const GAINED: u8 = 11;
 
 const TOKENS: u8 = 1;
 const REPLICATION: u8 = 2;
@@ -136,6 +138,10 @@ fn encode_change(change: &OperationChange, out: &mut Vec<u8>) {
             out.push(UNCLEAN);
             out.extend_from_slice(&node.0);
             varint::encode(last.0, out);
+        }
+        OperationChange::Gained(id, nodes) => {
+            encode_start(GAINED, *id, out);
+            encode_hosts(nodes, out);
         }
         OperationChange::Copied(id, receiver) => {
             encode_start(COPIED, *id, out);
@@ -243,6 +249,7 @@ fn decode_change(reader: &mut Reader<'_>) -> Result<OperationChange, DecodeError
         RESTORE => OperationChange::Restore(Rc::new(decode_operation(reader)?)),
         RESTORE_NEXT => OperationChange::RestoreNext(decode_id(reader)?),
         UNCLEAN => OperationChange::Unclean(HostId(reader.array()?), decode_id(reader)?),
+        GAINED => OperationChange::Gained(decode_id(reader)?, decode_hosts(reader)?),
         COPIED => OperationChange::Copied(decode_id(reader)?, HostId(reader.array()?)),
         kind => return Err(invalid(format!("changes of kind {kind} are unknown"))),
     })

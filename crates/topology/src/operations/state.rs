@@ -19,11 +19,13 @@ pub struct Operations {
     next: OperationId,
     /// With the last operation that left them something.
     unclean: BTreeMap<HostId, OperationId>,
+    /// The last operation by which a node gained ranges, of nodes that had some before.
+    gained: BTreeMap<HostId, OperationId>,
 }
 
 impl Default for Operations {
     fn default() -> Self {
-        Operations { all: BTreeMap::new(), next: OperationId(1), unclean: BTreeMap::new() }
+        Operations { all: BTreeMap::new(), next: OperationId(1), unclean: BTreeMap::new(), gained: BTreeMap::new() }
     }
 }
 
@@ -61,6 +63,11 @@ impl Operations {
     /// The last operation that left a node something; `None` if it has no leftovers.
     pub fn unclean_since(&self, node: HostId) -> Option<OperationId> {
         self.unclean.get(&node).copied()
+    }
+
+    /// The tenure that a node is in, as operations count: the number of the last one by which it gained ranges while it had some; 0 if none did.
+    pub fn tenure(&self, node: HostId) -> u64 {
+        self.gained.get(&node).map_or(0, |last| last.0)
     }
 
     /// True if the node has leftovers.
@@ -128,6 +135,14 @@ impl Operations {
                 }
             }
             OperationChange::RestoreNext(next) => self.next = self.next.max(next),
+            OperationChange::Gained(id, nodes) => {
+                if id < self.next {
+                    for node in nodes {
+                        let last = self.gained.entry(node).or_insert(id);
+                        *last = id.max(*last);
+                    }
+                }
+            }
             OperationChange::Unclean(node, last) => {
                 if last < self.next {
                     self.unclean.insert(node, last);
@@ -166,6 +181,7 @@ impl Operations {
     /// Asserts the invariants of one change.
     fn check(&self, before: &Operations) {
         assert!(self.next >= before.next, "numbers of operations rise");
+        assert!(before.gained.keys().all(|node| self.tenure(*node) >= before.tenure(*node)), "tenures rise");
         for (id, operation) in &self.all {
             assert!(operation.id == *id && *id < self.next, "operation {id} has a number that was given");
             assert!(operation.is_whole(), "operation {id} is whole");
@@ -189,7 +205,8 @@ impl Operations {
         let next = (self.next > OperationId(1)).then_some(OperationChange::RestoreNext(self.next));
         let operations = self.all.values().cloned().map(OperationChange::Restore);
         let unclean = self.unclean.iter().map(|(node, last)| OperationChange::Unclean(*node, *last));
-        next.into_iter().chain(operations).chain(unclean).collect()
+        let gained = self.gained.iter().map(|(node, last)| OperationChange::Gained(*last, [*node].into()));
+        next.into_iter().chain(operations).chain(unclean).chain(gained).collect()
     }
 
     /// The bytes of these changes; `None` if there are none.

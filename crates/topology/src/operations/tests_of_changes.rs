@@ -89,6 +89,7 @@ pub fn any_change() -> impl Strategy<Value = OperationChange> {
         5 => (any_id(), any_target()).prop_map(|(id, target)| OperationChange::Plan(id, target)),
         9 => (any_id(), any_phase()).prop_map(|(id, phase)| OperationChange::Advance(id, phase)),
         1 => (any_id(), hosts()).prop_map(|(id, unclean)| OperationChange::Finish(id, unclean)),
+        1 => (any_id(), hosts()).prop_map(|(id, nodes)| OperationChange::Gained(id, nodes)),
         1 => (any_id(), hosts()).prop_map(|(id, unclean)| OperationChange::Abort(id, unclean)),
         1 => (any_host(), any_id()).prop_map(|(node, last)| OperationChange::Cleaned(node, last)),
         3 => (any_id(), any_host()).prop_map(|(id, receiver)| OperationChange::Copied(id, receiver)),

@@ -151,6 +151,8 @@ pub struct Requests {
     pub ended: Option<u64>,
     /// The moment at which the plan had healed all, and all nodes were ready.
     pub healed: Option<u64>,
+    /// Nodes that clients do not ask: they have not joined, or have left.
+    pub without: BTreeSet<usize>,
     /// Clients send no more.
     pub is_over: bool,
     /// Clients begin no request while another one truncates.

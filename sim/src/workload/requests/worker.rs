@@ -470,7 +470,8 @@ impl Worker {
     /// The same to any node of a datacenter.
     async fn connect_within(&mut self, levels: &[Consistency], datacenter: Option<usize>) -> Option<Connected> {
         let is_there = |node: &usize| datacenter.is_none_or(|of| self.targets[*node].datacenter == of);
-        let nodes: Vec<usize> = (0..self.targets.len()).filter(is_there).collect();
+        let is_asked = |node: &usize| !self.history.borrow().without.contains(node);
+        let nodes: Vec<usize> = (0..self.targets.len()).filter(is_there).filter(is_asked).collect();
         let node = nodes[self.below(nodes.len() as u64) as usize];
         let level = levels[self.below(levels.len() as u64) as usize];
         let target = self.targets[node];

@@ -4,6 +4,7 @@ use admin::{OperationFacts, OperationsFacts};
 use membership::OperationRequest;
 use metadata::group::Answer;
 use query::OPERATION;
+use raft::RoleName;
 use topology::HostId;
 use topology::operations::{Operation, OperationId, Target};
 
@@ -25,7 +26,9 @@ pub(in crate::node) fn operations_facts(cluster: &Cluster) -> OperationsFacts {
         waits_for: waits.get(&operation.id).cloned(),
     };
     let unclean = operations.unclean().map(|host| host.to_string()).collect();
-    OperationsFacts { operations: operations.all().map(facts).collect(), unclean }
+    let driver = cluster.inner.driver.get();
+    let leads = driver.is_some_and(|of| of.with_member(|member, _| member.raft().role() == RoleName::Leader));
+    OperationsFacts { operations: operations.all().map(facts).collect(), unclean, leads }
 }
 
 /// Aborts an operation. The error is a sentence for an operator.

@@ -123,9 +123,14 @@ impl EngineApplier {
         let is_installed = next.registry == before.registry && phases(&next) == phases(&before);
         let of_ring = next.registry.nodes_of_ring(engine.inner.node.host_id).filter(|_| !is_installed);
         if let Some((nodes, local)) = of_ring {
-            let epoch = Epoch(epoch.0);
-            let install =
-                || ControlRequest::InstallRing { epoch, nodes: nodes.clone(), local, operations: operations.clone() };
+            let (epoch, tenure) = (Epoch(epoch.0), next.operations.tenure(engine.inner.node.host_id));
+            let install = || ControlRequest::InstallRing {
+                epoch,
+                nodes: nodes.clone(),
+                local,
+                operations: operations.clone(),
+                tenure,
+            };
             engine.on_all_shards(install).await?;
         }
         if let Some(links) = &self.links {

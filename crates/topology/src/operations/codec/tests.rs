@@ -18,13 +18,14 @@ fn the_bytes_of_changes_are_as_documented() {
         OperationChange::Cleaned(HostId([1; 16]), OperationId(5)),
         OperationChange::RestoreNext(OperationId(3)),
         OperationChange::Copied(OperationId(2), HostId([9; 16])),
+        OperationChange::Gained(OperationId(2), [HostId([8; 16])].into()),
     ];
     let strategy = |factor: &[u8]| {
         let class = b"\x2borg.apache.cassandra.locator.SimpleStrategy";
         [class, &b"\x01\x12replication_factor\x01"[..], factor].concat()
     };
     let bytes = [
-        &[1, 7][..],
+        &[1, 8][..],
         &[1, 1, 1, 1, 1 | 4, 0, 0, 1, 1],
         &[3; 16],
         &[2],
@@ -46,6 +47,8 @@ fn the_bytes_of_changes_are_as_documented() {
         &[8, 3],
         &[10, 2],
         &[9; 16],
+        &[11, 2, 1],
+        &[8; 16],
     ]
     .concat();
     assert_eq!(encode(&changes), bytes);

@@ -1,0 +1,83 @@
+//! The state of operators' orders: each node's standing, what is ordered, and what is asked.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use runtime::Instant;
+
+use crate::group_site::Asking;
+
+/// A node as the operators know it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Standing {
+    /// It was never started.
+    Spare,
+    /// It was started, and is not ready.
+    Joining,
+    /// It is of the cluster.
+    Member,
+    /// Its operator has asked for its decommission.
+    Leaving,
+    /// It was killed, and is to be removed.
+    Dead,
+    /// It is of the cluster no more.
+    Gone,
+}
+
+/// An order of an operator.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Order {
+    Join,
+    Decommission,
+    Remove,
+}
+
+/// The node that is killed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Victim {
+    Leader,
+    Receiver,
+    Source,
+}
+
+/// Orders, their outcome, and kills to come.
+#[derive(Default)]
+pub(super) struct Operating {
+    /// Of each node. Empty where no operator does anything: all are members.
+    pub(super) standing: Vec<Standing>,
+    pub(super) orders: Vec<(Instant, Order)>,
+    /// Questions under way: decommissions and removals, with the node that is to leave.
+    pub(super) asked: Vec<(usize, Asking)>,
+    /// Nodes that are down by the plan, by a kill of this harness, or by their disk.
+    pub(super) down: BTreeSet<usize>,
+    /// Kills to come, each in a phase.
+    pub(super) strikes: Vec<(Victim, &'static str)>,
+    pub(super) starts: Vec<(Instant, usize)>,
+    /// The phase in which an operation is to be aborted.
+    pub(super) abort_in: Option<&'static str>,
+    pub(super) aborting: Option<Asking>,
+    /// True if an operation was to be aborted: a node that joins may be refused from then on.
+    pub(super) has_aborted: bool,
+    /// The node that led at the last look.
+    pub(super) leader: Option<usize>,
+    pub(super) host_ids: BTreeMap<usize, String>,
+    /// All that was done, in words.
+    pub(super) log: Vec<String>,
+}
+
+impl Operating {
+    /// All nodes are members but for the spare ones, which are the last.
+    pub(super) fn new(nodes: usize, spares: usize) -> Operating {
+        let standing = |node| if node < nodes - spares { Standing::Member } else { Standing::Spare };
+        Operating { standing: (0..nodes).map(standing).collect(), ..Operating::default() }
+    }
+
+    /// The standing of a node.
+    pub(super) fn standing(&self, node: usize) -> Standing {
+        self.standing.get(node).copied().unwrap_or(Standing::Member)
+    }
+
+    /// True of a node that is to run.
+    pub(super) fn is_present(&self, node: usize) -> bool {
+        matches!(self.standing(node), Standing::Joining | Standing::Member | Standing::Leaving)
+    }
+}

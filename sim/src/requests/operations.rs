@@ -1,0 +1,544 @@
+//! Operators' orders beside load: nodes join, are decommissioned, or are killed and removed, and some operations are aborted; the harness kills their leader, a receiver
+//! or a source when an operation is in a phase that the seed chooses.
+//!
+//! ```text
+//! spare ─join─▶ joining ─ready─▶ member ─decommission─▶ leaving ─▶ gone
+//!                  └─aborted─▶ gone  └─killed, to be removed─▶ dead ─▶ gone
+//! ```
+//!
+//! | standing | runs | clients ask it | the plan may end and start it |
+//! |---|---|---|---|
+//! | spare | no | no | no |
+//! | joining | yes | no | yes |
+//! | member, leaving | yes | yes | yes |
+//! | dead, gone | no | no | no |
+
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+use std::time::Duration;
+
+use admin::{Answer, NodeFacts, OperationFacts, OperationsFacts, Question, Refusal};
+
+use super::course::{AGAIN, Course};
+use super::operating::{Order, Standing, Victim};
+use super::ownership::Ownership;
+use crate::nemesis::{Nemesis, Plan, Step};
+use crate::site::Site;
+
+/// The longest until all operations have ended in a cluster in which nothing is wrong.
+const ENDED_AT_MOST: Duration = Duration::from_secs(120);
+/// Between two looks at operations.
+const LOOK: Duration = Duration::from_millis(20);
+/// For a node's answer to a look.
+const LOOK_AT_MOST: Duration = Duration::from_millis(200);
+/// The longest time before the first order, and between two orders, milliseconds.
+const GAP_MILLIS: u64 = 9_000;
+/// The longest that a node stays down that was killed in a phase, milliseconds.
+const DOWN_MILLIS: u64 = 6_000;
+/// In the sentence of a node that has left.
+const NEVER_AGAIN: &str = "never accepted again";
+/// In the sentence of a cluster whose nodes are too few for a departure.
+const TOO_FEW: &str = "Not enough live nodes";
+/// The phases in which a node may be killed.
+const PHASES: [&str; 5] = ["queued", "planned", "write both", "copy", "read new"];
+
+/// Operators of the cluster of a course.
+struct Operators<'o, 'c> {
+    course: &'o mut Course<'c>,
+}
+
+impl Course<'_> {
+    /// Does the steps of the plan and the orders of the operators at their times.
+    pub(super) fn operate(&mut self, plan: &Plan) -> Result<(), String> {
+        Operators { course: self }.operate(plan)
+    }
+
+    /// Waits until all operations have ended and all nodes know it. If none has
+    /// ended then, one more is begun and waited for.
+    pub(super) fn settle(&mut self) -> Result<(), String> {
+        let mut operators = Operators { course: self };
+        operators.settle("after the plan")?;
+        operators.end_one()
+    }
+
+    /// Judges ownership in a cluster at rest, in which all replicas were read together.
+    pub(super) fn judge_ownership(&mut self) -> Result<(), String> {
+        Ownership { course: self }.judge()
+    }
+}
+
+impl Operators<'_, '_> {
+    /// Does the steps of the plan and the orders of the operators at their times.
+    fn operate(&mut self, plan: &Plan) -> Result<(), String> {
+        self.choose_orders();
+        self.note_hosts();
+        let mut nemesis = Nemesis::new(plan.clone(), self.course.site.world());
+        loop {
+            let now = self.course.site.world().now();
+            let due =
+                [nemesis.due(), self.course.operating.orders.first().map(|(at, _)| *at)].into_iter().flatten().min();
+            let Some(due) = due else { return Ok(()) };
+            let until = due.min(now + LOOK);
+            self.course.site.world().run_for(until.saturating_since(now));
+            self.look_after()?;
+            if nemesis.due().is_some_and(|due| due <= until) {
+                self.step(&mut nemesis)?;
+            }
+        }
+    }
+
+    /// A step of the plan, unless it is of a node that the plan must leave alone.
+    fn step(&mut self, nemesis: &mut Nemesis) -> Result<(), String> {
+        let Some(step) = nemesis.next().cloned() else { return Ok(()) };
+        let node = match step {
+            Step::Kill(node) | Step::PowerCut(node, _) | Step::Terminate(node) | Step::Start(node) => Some(node),
+            Step::Pause(node) => Some(node),
+            _ => None,
+        };
+        let is_start = matches!(step, Step::Start(_));
+        let is_void = |node: usize| !self.course.operating.is_present(node);
+        if node.is_some_and(is_void) || node.is_some_and(|node| self.course.is_running(node) == is_start) {
+            nemesis.skip(self.course.site.world());
+            return Ok(());
+        }
+        match (&step, node) {
+            (Step::Start(node), _) => _ = self.course.operating.down.remove(node),
+            (Step::Pause(_), _) | (_, None) => {}
+            (_, Some(node)) => _ = self.course.operating.down.insert(node),
+        }
+        self.course.do_step(nemesis)
+    }
+
+    /// Orders and kills of this seed.
+    fn choose_orders(&mut self) {
+        let mut at = self.course.site.world().now();
+        let mut can_remove = true;
+        for _ in 0..1 + self.course.below(3) {
+            // Two of three come after a while, the third at once: it is queued.
+            if self.course.below(3) > 0 {
+                at += Duration::from_millis(self.course.below(GAP_MILLIS));
+            }
+            let order = match self.course.below(5) {
+                0 | 1 => Order::Join,
+                2 | 3 => Order::Decommission,
+                _ if std::mem::take(&mut can_remove) => Order::Remove,
+                _ => Order::Decommission,
+            };
+            self.course.operating.orders.push((at, order));
+        }
+        for _ in 0..self.course.below(3) {
+            let victim = match self.course.below(4) {
+                0 | 1 => Victim::Leader,
+                2 => Victim::Receiver,
+                _ => Victim::Source,
+            };
+            let phase = match victim {
+                Victim::Leader => PHASES[self.course.below(PHASES.len() as u64) as usize],
+                Victim::Receiver | Victim::Source => "copy",
+            };
+            self.course.operating.strikes.push((victim, phase));
+        }
+        if self.course.below(5) == 0 {
+            self.course.operating.abort_in = Some(PHASES[self.course.below(4) as usize]);
+        }
+    }
+
+    /// Looks at nodes and operations, and does what is due.
+    fn look_after(&mut self) -> Result<(), String> {
+        self.note_standings("within the plan");
+        let now = self.course.site.world().now();
+        let due: Vec<usize> =
+            self.course.operating.starts.iter().filter(|(at, _)| *at <= now).map(|(_, node)| *node).collect();
+        self.course.operating.starts.retain(|(at, _)| *at > now);
+        for node in due {
+            self.start_again(node);
+        }
+        while self.course.operating.orders.first().is_some_and(|(at, _)| *at <= now) {
+            let (_, order) = self.course.operating.orders.remove(0);
+            self.carry_out_order(order);
+        }
+        self.pursue();
+        if self.course.operating.strikes.is_empty() && self.course.operating.abort_in.is_none() {
+            return Ok(());
+        }
+        let Some((leader, facts)) = self.look_at_leader() else { return Ok(()) };
+        self.strike(leader, &facts);
+        if let Some(wanted) = self.course.operating.abort_in
+            && let Some(operation) = facts.operations.iter().find(|operation| operation.phase == wanted)
+        {
+            self.course.operating.log.push(format!("operation {} is aborted in phase {wanted}", operation.number));
+            self.course.operating.abort_in = None;
+            self.course.operating.has_aborted = true;
+            self.course.operating.aborting =
+                self.course.site.begin_asking(leader, Question::AbortOperation(operation.number));
+        }
+        Ok(())
+    }
+
+    fn start_again(&mut self, node: usize) {
+        self.course.operating.down.remove(&node);
+        if self.course.operating.is_present(node) && !self.course.is_running(node) {
+            self.course.site.begin_start(node);
+        }
+    }
+
+    /// Kills a node if an operation is in the phase for it.
+    fn strike(&mut self, leader: usize, facts: &OperationsFacts) {
+        let is_due = |(_, phase): &(Victim, &str)| facts.operations.iter().any(|operation| operation.phase == *phase);
+        let Some(place) = self.course.operating.strikes.iter().position(is_due) else { return };
+        let (victim, phase) = self.course.operating.strikes[place];
+        let Some(operation) = facts.operations.iter().find(|operation| operation.phase == phase) else { return };
+        let Some(node) = self.victim(victim, leader, operation) else { return };
+        self.course.operating.strikes.remove(place);
+        match (victim, phase) {
+            (Victim::Receiver, _) => stdx::sometimes!("receiver killed while it copies"),
+            (Victim::Source, _) => stdx::sometimes!("source killed while it is copied from"),
+            (Victim::Leader, "queued") => stdx::sometimes!("leader killed: queued"),
+            (Victim::Leader, "planned") => stdx::sometimes!("leader killed: planned"),
+            (Victim::Leader, "write both") => stdx::sometimes!("leader killed: write both"),
+            (Victim::Leader, "copy") => stdx::sometimes!("leader killed: copy"),
+            (Victim::Leader, _) => stdx::sometimes!("leader killed: read new"),
+        }
+        let number = operation.number;
+        self.course.operating.log.push(format!("{victim:?} {node} of operation {number} is killed in phase {phase}"));
+        self.end(node);
+        let rest = Duration::from_millis(100 + self.course.below(DOWN_MILLIS));
+        let at = self.course.site.world().now() + rest;
+        self.course.operating.starts.push((at, node));
+    }
+
+    /// Kills a node, or cuts its power.
+    fn end(&mut self, node: usize) {
+        self.course.operating.down.insert(node);
+        match self.course.below(2) {
+            0 => self.course.cut_power(node),
+            _ => {
+                let host = self.course.site.nodes()[node];
+                self.course.site.world().kill(host);
+                let now = self.course.now();
+                let within = self.course.ends.ended(node, now, false);
+                self.course.history.borrow_mut().node_ended(now, within);
+            }
+        }
+    }
+
+    fn victim(&mut self, victim: Victim, leader: usize, operation: &OperationFacts) -> Option<usize> {
+        let running: Vec<usize> = self.all_running();
+        let changes = |node: &usize| self.host_id(*node).is_some_and(|id| operation.nodes.contains(id));
+        // The registry shows no address of a node that it does not know yet: of one that joins no other is started beside it.
+        let joins = running.iter().copied().find(|node| self.is_joining(*node));
+        let among: Vec<usize> = match (victim, joins) {
+            (Victim::Leader, _) => vec![leader],
+            (Victim::Receiver, Some(joining)) => vec![joining],
+            // Of a departure any other node may gain ranges.
+            (Victim::Receiver | Victim::Source, _) => {
+                running.into_iter().filter(|node| *node != leader && !changes(node)).collect()
+            }
+        };
+        let count = among.len() as u64;
+        (count > 0).then(|| among[self.course.below(count) as usize])
+    }
+
+    fn is_joining(&self, node: usize) -> bool {
+        self.course.operating.standing(node) == Standing::Joining
+    }
+
+    /// Nodes that are to run, run, and are not stopped.
+    fn all_running(&mut self) -> Vec<usize> {
+        let hosts = self.course.site.nodes();
+        let nodes = self.course.nodes();
+        let world = self.course.site.world();
+        nodes.into_iter().filter(|node| world.is_running(hosts[*node]) && !world.is_paused(hosts[*node])).collect()
+    }
+
+    /// Members that run and are ready.
+    fn all_ready(&mut self) -> Vec<usize> {
+        let running = self.all_running();
+        let is_member = |node: &usize| {
+            self.course.operating.standing(*node) == Standing::Member && self.course.site.is_ready(*node)
+        };
+        running.into_iter().filter(is_member).collect()
+    }
+
+    /// The leader of the metadata group as it calls itself, and the operations as it knows them.
+    fn look_at_leader(&mut self) -> Option<(usize, OperationsFacts)> {
+        let mut ready = self.all_ready();
+        let known = self.course.operating.leader;
+        ready.sort_by_key(|node| Some(*node) != known);
+        for node in ready {
+            let Some(Answer::Operations(facts)) = self.course.site.ask(node, Question::Operations, LOOK_AT_MOST) else {
+                continue;
+            };
+            if facts.leads {
+                self.course.operating.leader = Some(node);
+                return Some((node, facts));
+            }
+        }
+        None
+    }
+
+    fn note_host(&mut self, node: usize, facts: &NodeFacts) {
+        self.course.operating.host_ids.insert(node, facts.local().host_id.clone());
+        for other in 0..self.course.site.nodes().len() {
+            let address: IpAddr = self.course.site.internode_address(other).ip();
+            if let Some(known) = facts.ring.iter().find(|known| known.endpoint == address) {
+                self.course.operating.host_ids.insert(other, known.host_id.clone());
+            }
+        }
+    }
+
+    fn note_hosts(&mut self) {
+        for node in self.all_ready() {
+            if let Some(facts) = self.course.site.facts(node, LOOK_AT_MOST) {
+                self.note_host(node, &facts);
+            }
+        }
+    }
+
+    /// The host id of a node, once one that knows it was asked.
+    fn host_id(&self, node: usize) -> Option<&String> {
+        self.course.operating.host_ids.get(&node)
+    }
+
+    /// Nodes of a datacenter that own tokens and are not to leave.
+    fn staying(&self, datacenter: usize) -> usize {
+        let stays = |node: &usize| self.course.operating.standing(*node) == Standing::Member;
+        (0..self.course.site.nodes().len())
+            .filter(stays)
+            .filter(|node| self.course.site.datacenter(*node) == datacenter)
+            .count()
+    }
+
+    /// Carries out an order, or another one where it is not possible now.
+    fn carry_out_order(&mut self, order: Order) {
+        let done = match order {
+            Order::Join => self.join() || self.decommission(),
+            Order::Decommission => self.decommission() || self.join(),
+            Order::Remove => self.kill_to_remove() || self.join(),
+        };
+        if !done {
+            self.course.operating.log.push(format!("{order:?} is not possible"));
+        }
+    }
+
+    fn join(&mut self) -> bool {
+        let spare =
+            (0..self.course.site.nodes().len()).find(|node| self.course.operating.standing(*node) == Standing::Spare);
+        let seeds: Vec<usize> = self.all_ready().into_iter().take(2).collect();
+        let Some(node) = spare.filter(|_| !seeds.is_empty()) else { return false };
+        self.course.operating.log.push(format!("node {node} joins by {seeds:?}"));
+        self.course.site.set_seeds(node, &seeds);
+        self.course.site.begin_start(node);
+        self.course.operating.standing[node] = Standing::Joining;
+        true
+    }
+
+    /// A member without which its datacenter has enough for all replicas.
+    fn dispensable(&mut self, replicas_min: u32) -> Option<usize> {
+        let factors = self.course.history.borrow().factors.clone();
+        let ready = self.all_ready();
+        let is_dispensable = |node: &usize| {
+            let datacenter = self.course.site.datacenter(*node);
+            factors[datacenter] >= replicas_min && self.staying(datacenter) > factors[datacenter] as usize
+        };
+        let among: Vec<usize> = ready.into_iter().filter(is_dispensable).collect();
+        let count = among.len() as u64;
+        (count > 0).then(|| among[self.course.below(count) as usize])
+    }
+
+    fn decommission(&mut self) -> bool {
+        let Some(node) = self.dispensable(1) else { return false };
+        let Some(asking) = self.course.site.begin_asking(node, Question::Decommission { is_forced: false }) else {
+            return false;
+        };
+        self.course.operating.log.push(format!("node {node} is decommissioned"));
+        self.course.operating.standing[node] = Standing::Leaving;
+        self.course.operating.asked.push((node, asking));
+        true
+    }
+
+    /// With one replica of each range the dead node's data would be gone.
+    fn kill_to_remove(&mut self) -> bool {
+        let Some(node) = self.dispensable(2).filter(|node| self.host_id(*node).is_some()) else { return false };
+        self.course.operating.log.push(format!("node {node} is killed, to be removed"));
+        self.end(node);
+        self.course.operating.standing[node] = Standing::Dead;
+        true
+    }
+
+    /// Hears what operators are answered, and asks again for removals.
+    fn pursue(&mut self) {
+        if self.course.operating.aborting.as_mut().is_some_and(|asking| asking.take().is_some()) {
+            self.course.operating.aborting = None;
+        }
+        let mut asked = std::mem::take(&mut self.course.operating.asked);
+        let mut answers = Vec::new();
+        asked.retain_mut(|(node, asking)| match asking.take() {
+            Some(answer) => {
+                answers.push((*node, answer));
+                false
+            }
+            None => true,
+        });
+        self.course.operating.asked = asked;
+        for (node, answer) in answers {
+            self.course.operating.log.push(format!("of node {node} its operator hears {answer:?}"));
+            let is_dead = self.course.operating.standing(node) == Standing::Dead;
+            match answer {
+                Some(Answer::Done) if is_dead => self.course.operating.standing[node] = Standing::Gone,
+                // The cluster has changed since: it comes back.
+                Some(Answer::Refusal(Refusal::Refused(why))) if is_dead && why.contains(TOO_FEW) => {
+                    self.course.operating.standing[node] = Standing::Member;
+                    self.start_again(node);
+                }
+                _ => {}
+            }
+        }
+        let is_pending = |node: &usize| self.course.operating.asked.iter().any(|(of, _)| of == node);
+        let dead =
+            (0..self.course.site.nodes().len()).filter(|node| self.course.operating.standing(*node) == Standing::Dead);
+        let Some(node) = dead.filter(|node| !is_pending(node)).next_back() else { return };
+        let Some(host_id) = self.host_id(node).cloned() else { return };
+        let ready = self.all_ready();
+        let Some(asked) = ready.get(self.course.site.nodes().len() % ready.len().max(1)).copied() else { return };
+        let question = Question::RemoveNode { host_id, is_forced: false };
+        if let Some(asking) = self.course.site.begin_asking(asked, question) {
+            self.course.operating.asked.push((node, asking));
+        }
+    }
+
+    /// Takes note of nodes that have become ready, have left, or have ended by themselves.
+    fn note_standings(&mut self, when: &str) {
+        for node in 0..self.course.operating.standing.len() {
+            let standing = self.course.operating.standing(node);
+            if self.course.operating.is_present(node)
+                && !self.course.is_running(node)
+                && !self.course.operating.down.contains(&node)
+            {
+                self.note_end(node, standing, when);
+            } else if standing == Standing::Joining && self.course.site.is_ready(node) {
+                self.course.operating.standing[node] = Standing::Member;
+            }
+        }
+        let standing = self.course.operating.standing.iter().enumerate();
+        let is_asked = |standing: &Standing| matches!(standing, Standing::Member | Standing::Leaving);
+        let without = standing.filter(|(_, standing)| !is_asked(standing)).map(|(node, _)| node).collect();
+        self.course.history.borrow_mut().without = without;
+    }
+
+    /// A node that was to run has ended.
+    fn note_end(&mut self, node: usize, standing: Standing, when: &str) {
+        let sentence = self.course.site.take_refusal(node);
+        let may_leave =
+            standing == Standing::Leaving || (standing == Standing::Joining && self.course.operating.has_aborted);
+        let has_left = match &sentence {
+            None => standing == Standing::Leaving,
+            Some(sentence) => may_leave && sentence.contains(NEVER_AGAIN),
+        };
+        if has_left {
+            self.course.operating.log.push(format!("node {node} has left"));
+            self.course.operating.standing[node] = Standing::Gone;
+            return;
+        }
+        self.course.operating.down.insert(node);
+        self.course.note_sentence(node, when, &sentence.unwrap_or_else(|| "it ended without a word".to_owned()));
+    }
+
+    /// Waits until all operations have ended, and all nodes know it.
+    fn settle(&mut self, when: &str) -> Result<(), String> {
+        let deadline = self.course.site.world().now() + ENDED_AT_MOST;
+        self.course.operating.starts.clear();
+        loop {
+            self.note_standings(when);
+            self.course.nodes().into_iter().for_each(|node| self.start_again(node));
+            self.pursue();
+            let Some(why) = self.unsettled() else { return Ok(()) };
+            if self.course.site.world().now() >= deadline {
+                return Err(format!("{when} operations have not ended within {ENDED_AT_MOST:?}: {why}"));
+            }
+            self.course.site.world().run_for(AGAIN);
+        }
+    }
+
+    /// If no operation has ended, one more is begun and waited for. An error says what does not hold.
+    fn end_one(&mut self) -> Result<(), String> {
+        self.course.operating.strikes.clear();
+        self.course.operating.abort_in = None;
+        if stdx::marks::count("an operation is done") == 0 {
+            self.carry_out_order(Order::Join);
+            self.settle("after one more order")?;
+        }
+        Ok(())
+    }
+
+    /// The reason for which the cluster is not at rest; none if it is, and all nodes show the same.
+    fn unsettled(&mut self) -> Option<String> {
+        let mut seen: Option<(usize, Vec<Shown>)> = None;
+        for node in self.course.nodes() {
+            if !self.course.site.is_ready(node) {
+                return Some(format!("node {node} is not ready ({:?})", self.course.operating.standing(node)));
+            }
+            let Some(Answer::Operations(facts)) = self.course.site.ask(node, Question::Operations, LOOK_AT_MOST) else {
+                return Some(format!("node {node} does not answer"));
+            };
+            if !(facts.operations.is_empty() && facts.unclean.is_empty()) {
+                return Some(format!("node {node} has {facts:?}"));
+            }
+            let facts = self.course.site.facts(node, LOOK_AT_MOST)?;
+            self.note_host(node, &facts);
+            let shown = shown(&facts);
+            if let Some(other) = shown.iter().find(|other| other.is_joining || other.is_leaving) {
+                return Some(format!("node {node} has {other:?} in its registry"));
+            }
+            match &seen {
+                Some((first, known)) if *known != shown => {
+                    return Some(format!("node {node} has {shown:?}, node {first} has {known:?}"));
+                }
+                Some(_) => {}
+                None => seen = Some((node, shown)),
+            }
+        }
+        // An operation may have been aborted, or its order refused: its node stays.
+        let is_pending = |node: &usize| self.course.operating.asked.iter().any(|(of, _)| of == node);
+        for node in self.course.nodes() {
+            if self.course.operating.standing(node) == Standing::Leaving {
+                if is_pending(&node) {
+                    return Some(format!("node {node} is leaving, and its operator is not answered"));
+                }
+                self.course.operating.standing[node] = Standing::Member;
+            }
+        }
+        let dead = (0..self.course.operating.standing.len())
+            .find(|node| self.course.operating.standing(*node) == Standing::Dead);
+        if let Some(node) = dead {
+            return Some(format!("node {node} is dead and not removed"));
+        }
+        let members: BTreeSet<String> =
+            self.course.nodes().into_iter().filter_map(|node| self.host_id(node).cloned()).collect();
+        let (_, shown) = seen?;
+        let known: BTreeSet<String> = shown.into_iter().map(|node| node.host_id).collect();
+        (known != members).then(|| format!("the registry has {known:?}, and {members:?} run"))
+    }
+}
+
+/// A node of the registry.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Shown {
+    host_id: String,
+    tokens: Vec<i64>,
+    is_joining: bool,
+    is_leaving: bool,
+}
+
+/// The registry as a node shows it.
+fn shown(facts: &NodeFacts) -> Vec<Shown> {
+    let of = |node: &admin::RingNode| Shown {
+        host_id: node.host_id.clone(),
+        tokens: node.tokens.clone(),
+        is_joining: node.is_joining,
+        is_leaving: node.is_leaving,
+    };
+    let mut all: Vec<Shown> = facts.ring.iter().map(of).collect();
+    all.sort();
+    all
+}
