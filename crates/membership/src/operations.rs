@@ -227,7 +227,7 @@ impl Planning<'_> {
             }
             OperationRequest::Cleaned(node, up_to) => {
                 let is_new = self.operations.unclean_since(node).is_some_and(|last| last <= up_to);
-                Ok(is_new.then(|| change(OperationChange::Cleaned(node, up_to))).unwrap_or_default())
+                Ok(if is_new { change(OperationChange::Cleaned(node, up_to)) } else { PlannedChanges::default() })
             }
             OperationRequest::Abort(id) => {
                 self.abort(self.operations.operation(id).ok_or(OperationError::Unknown(id))?)

@@ -13,7 +13,7 @@ use cql_protocol::{
     Consistency, ErrorBody, Flags, FrameHeader, HEADER_LENGTH, Prepared, QueryParams, Response, ResultBody, Value,
     ValuesBuffer, Version,
 };
-use membership::TopologyDomain;
+use membership::{OperationsDomain, TopologyDomain};
 use metadata::{Domains, MetadataLog, Opened, Start, Started, Way};
 use planted::Planted;
 use query::{
@@ -257,7 +257,8 @@ fn tell_longest_poll(runtime: &Runtime) {
 
 /// The domains of a node.
 pub fn domains() -> Domains {
-    Domains::none().with::<TopologyDomain>().with::<SchemaDomain>().with::<TruncationsDomain>().with::<LowBoundDomain>()
+    let of_nodes = Domains::none().with::<TopologyDomain>().with::<OperationsDomain>();
+    of_nodes.with::<SchemaDomain>().with::<TruncationsDomain>().with::<LowBoundDomain>()
 }
 
 /// A node's start, as far as the metadata log has a part in it.

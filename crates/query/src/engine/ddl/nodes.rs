@@ -265,7 +265,7 @@ mod tests {
                 tokens: vec![Token(4)],
                 has_given_tokens: false,
                 is_without_copy: false,
-                start: Start { internode: Address::new([10, 0, 0, 4].into(), 7000), ..node.start.clone() },
+                start: Start { internode: Address::new([10, 0, 0, 4].into(), 7000), ..node.start },
             };
             let plan = self.planner().membership(&voters(&[1]), &Request::Register(registration).to_bytes());
             self.apply(plan).expect("it may join");
