@@ -304,7 +304,7 @@ impl Planning<'_> {
         nodes.iter().map(anew).collect()
     }
 
-    /// The nodes get their tokens, and those that lose ranges and stay are unclean.
+    /// The nodes get their tokens, and those that lose ranges and stay are unclean. One that leaves takes its leftovers along.
     fn finish(&self, operation: &Operation) -> Result<PlannedChanges, OperationError> {
         let moves = self.moves(operation)?;
         let losing = moves.iter().flat_map(RangeMove::losing);
@@ -320,7 +320,14 @@ impl Planning<'_> {
                 |host: &&HostId| self.registry.node(**host).is_some_and(|of| of.state == NodeState::Joining);
             nodes.extend(target.keys().filter(is_joining).map(|host| NodeChange::SetState(*host, NodeState::Normal)));
         }
-        Ok(PlannedChanges { nodes, operations: vec![OperationChange::Finish(operation.id, unclean)] })
+        let mut operations = vec![OperationChange::Finish(operation.id, unclean)];
+        if let Target::Tokens(target) = &operation.target {
+            let leaves =
+                |(host, tokens): &(&HostId, &Vec<Token>)| tokens.is_empty() && self.operations.is_unclean(**host);
+            let leaving = target.iter().filter(leaves);
+            operations.extend(leaving.map(|(host, _)| OperationChange::Cleaned(*host, operation.id)));
+        }
+        Ok(PlannedChanges { nodes, operations })
     }
 
     /// Joining nodes are removed, leaving ones stay, and pending replicas that stay are unclean.

@@ -118,6 +118,23 @@ fn a_node_joins_by_an_operation_where_there_are_tables() {
 }
 
 #[test]
+fn a_node_that_leaves_takes_its_leftovers_along() {
+    let mut site = Site::new(3);
+    site.apply(site.planning().join(&of_many(4, 16)).expect("it may"));
+    site.run(1);
+    for number in [2, 3] {
+        site.request(OperationRequest::Cleaned(host(number), OperationId(1))).expect("it may");
+    }
+    assert!(site.operations.unclean().eq([host(1)]));
+    site.apply(PlannedChanges {
+        nodes: vec![NodeChange::SetState(host(1), NodeState::Leaving)],
+        operations: vec![site.planning().leave(&decommission(1), BTreeSet::new())],
+    });
+    site.run(2);
+    assert_eq!(site.operations.unclean().len(), 0, "it would be unclean for ever");
+}
+
+#[test]
 fn nodes_join_one_after_the_other_on_the_ring_that_they_find() {
     let mut site = Site::new(3);
     site.apply(site.planning().join(&of_many(4, 16)).expect("it may"));
