@@ -452,12 +452,31 @@ impl Operators<'_, '_> {
             self.note_standings(when);
             self.course.nodes().into_iter().for_each(|node| self.start_again(node));
             self.pursue();
+            self.abort_what_waits_for_the_dead();
             let Some(why) = self.unsettled() else { return Ok(()) };
             if self.course.site.world().now() >= deadline {
                 return Err(format!("{when} operations have not ended within {ENDED_AT_MOST:?}: {why}"));
             }
             self.course.site.world().run_for(AGAIN);
         }
+    }
+
+    /// An operation waits for the copy of a node that is never started again, and its removal is queued after that: the operator aborts the former.
+    fn abort_what_waits_for_the_dead(&mut self) {
+        let standing = |node: &usize| self.course.operating.standing(*node) == Standing::Dead;
+        let dead = (0..self.course.site.nodes().len()).filter(standing).find_map(|node| self.host_id(node).cloned());
+        let Some(dead) = dead.filter(|_| self.course.operating.aborting.is_none()) else { return };
+        let Some((leader, facts)) = self.look_at_leader() else { return };
+        let waits = |operation: &&OperationFacts| {
+            let waits_for = operation.waits_for.as_ref();
+            operation.phase == "copy"
+                && waits_for.is_some_and(|reason| reason.starts_with(&format!("node {dead} has not copied")))
+        };
+        let Some(operation) = facts.operations.iter().find(waits) else { return };
+        let number = operation.number;
+        self.course.operating.log.push(format!("operation {number} waits for a dead node, and is aborted"));
+        self.course.operating.has_aborted = true;
+        self.course.operating.aborting = self.course.site.begin_asking(leader, Question::AbortOperation(number));
     }
 
     /// If no operation has ended, one more is begun and waited for. An error says what does not hold.
