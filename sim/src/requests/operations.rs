@@ -395,9 +395,9 @@ impl Operators<'_, '_> {
             }
         }
         let is_pending = |node: &usize| self.course.operating.asked.iter().any(|(of, _)| of == node);
-        let dead =
+        let mut dead =
             (0..self.course.site.nodes().len()).filter(|node| self.course.operating.standing(*node) == Standing::Dead);
-        let Some(node) = dead.filter(|node| !is_pending(node)).next_back() else { return };
+        let Some(node) = dead.rfind(|node| !is_pending(node)) else { return };
         let Some(host_id) = self.host_id(node).cloned() else { return };
         let ready = self.all_ready();
         let Some(asked) = ready.get(self.course.site.nodes().len() % ready.len().max(1)).copied() else { return };
