@@ -269,7 +269,7 @@ impl Planning<'_> {
             return Ok(PlannedChanges::default());
         }
         let target = match &operation.target {
-            Target::Tokens(nodes) if !operation.has_given_tokens => Target::Tokens(self.chosen_anew(nodes)),
+            Target::Tokens(nodes) if !operation.has_given_tokens => Target::Tokens(self.chosen_again(nodes)),
             target => target.clone(),
         };
         let planned = Operation { target: target.clone(), ..operation.clone() };
@@ -295,13 +295,13 @@ impl Planning<'_> {
     }
 
     /// As many tokens for each node that joins as it was to have.
-    fn chosen_anew(&self, nodes: &BTreeMap<HostId, Vec<Token>>) -> BTreeMap<HostId, Vec<Token>> {
-        let anew = |(host, tokens): (&HostId, &Vec<Token>)| {
+    fn chosen_again(&self, nodes: &BTreeMap<HostId, Vec<Token>>) -> BTreeMap<HostId, Vec<Token>> {
+        let again = |(host, tokens): (&HostId, &Vec<Token>)| {
             let node = self.registry.node(*host).filter(|node| node.state == NodeState::Joining);
             let chosen = node.and_then(|node| self.chosen(&node.datacenter, &node.rack, tokens.len()));
             (*host, chosen.unwrap_or_else(|| tokens.clone()))
         };
-        nodes.iter().map(anew).collect()
+        nodes.iter().map(again).collect()
     }
 
     /// The nodes get their tokens, and those that lose ranges and stay are unclean. One that leaves takes its leftovers along.

@@ -249,7 +249,7 @@ fn a_commit_at_one_replica_is_planned_again_when_its_range_moves() {
             let plan = node.coordinator.plan(replication, token_of(key), Serial).expect("it is up");
             assert_eq!(node.coordinator.serial_place(&plan), PlanPlace::Here);
             let begun = node.coordinator.attempt(&plan, (&table, token_of(key), key), 1_000).await;
-            begun.map(|attempt| attempt.expect("nobody else is there"))
+            begun.map(|attempt| attempt.expect("no other attempt is there"))
         };
         let mut begun = attempt(&replication, key).await.expect("it is the only replica");
         pass(&node, Phase::WriteBoth).await;

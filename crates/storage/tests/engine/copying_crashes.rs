@@ -301,7 +301,7 @@ fn a_table_that_is_dropped_at_any_step_has_no_files() {
             let shard = open_with(&runtime, 2, &without()).await;
             assert_eq!((shard.stats().files, data_files(&runtime).await), (0, 0), "step {times}");
         });
-        let (is_over, is_done) = over.get().expect("it is told");
+        let (is_over, is_done) = over.get().expect("the world has set both");
         ends.insert(is_done);
         if is_over {
             break;

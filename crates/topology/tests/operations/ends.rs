@@ -42,7 +42,7 @@ fn run(sets: &Sets, range_move: &RangeMove, nodes: Mask) -> (Phase, Option<Waiti
         if operation.phase == Phase::Copy {
             for receiver in range_move.receivers(&ring).filter(|&node| alive.is_up(node)) {
                 if let Ok(from) = range_move.sources(&ring, receiver, |node| alive.is_up(node)) {
-                    assert!(range_move.is_copied(&ring, receiver, &from), "what a receiver is told to copy is enough");
+                    assert!(range_move.is_copied(&ring, receiver, &from), "the sources of a receiver are enough");
                     operation.copied.insert(ring.node(receiver).host_id);
                 }
             }
