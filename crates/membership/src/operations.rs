@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use metadata::DecodeError;
+use planted::{Bug, Planted};
 use stdx::{Reader, varint};
 use topology::allocate::Allocator;
 use topology::nodes::{NodeChange, NodeState, RegisteredNode, Registry};
@@ -49,6 +50,8 @@ pub struct Planning<'a> {
     pub settings: &'a BTreeSet<ReplicationStrategy>,
     /// The rules of the settings.
     pub strategies: &'a Strategies,
+    /// The bug that was planted on purpose.
+    pub planted: Planted,
 }
 
 /// The changes of one entry. Both may be empty: all is so already.
@@ -216,7 +219,8 @@ impl Planning<'_> {
         let change = |change| PlannedChanges { operations: vec![change], ..PlannedChanges::default() };
         match *request {
             OperationRequest::Step(id, from) => {
-                let operation = self.operations.operation(id).filter(|operation| operation.phase == from);
+                let is_in = |operation: &&Operation| operation.phase == from || self.planted.is(Bug::LeadForgetsPhase);
+                let operation = self.operations.operation(id).filter(is_in);
                 operation.map_or_else(|| Ok(PlannedChanges::default()), |operation| self.step(operation))
             }
             OperationRequest::Copied(id, receiver) => {
@@ -268,8 +272,11 @@ impl Planning<'_> {
         if !self.operations.may_plan(operation.id) {
             return Ok(PlannedChanges::default());
         }
+        let takes_given = self.planted.is(Bug::TokenGivenTwice);
         let target = match &operation.target {
-            Target::Tokens(nodes) if !operation.has_given_tokens => Target::Tokens(self.chosen_again(nodes)),
+            Target::Tokens(nodes) if !operation.has_given_tokens && !takes_given => {
+                Target::Tokens(self.chosen_again(nodes))
+            }
             target => target.clone(),
         };
         let planned = Operation { target: target.clone(), ..operation.clone() };
@@ -279,14 +286,15 @@ impl Planning<'_> {
                 let owner = self.registry.owner(*token);
                 owner.is_some_and(|owner| owner != *host && !nodes.contains_key(&owner))
             };
-            if let Some((token, _)) = all.find(is_taken) {
+            if let Some((token, _)) = all.find(is_taken).filter(|_| !takes_given) {
                 return Err(OperationError::TokenTaken { token });
             }
         }
         let ring = self.ring();
         let of = |node| ring.as_ref().map(|ring| ring.node(node).host_id);
+        let is_unclean = |node: &HostId| self.operations.is_unclean(*node) && !self.planted.is(Bug::LeftoversComeBack);
         for moved in self.moves(&planned)? {
-            if let Some(node) = moved.pending().filter_map(of).find(|node| self.operations.is_unclean(*node)) {
+            if let Some(node) = moved.pending().filter_map(of).find(is_unclean) {
                 return Err(OperationError::Unclean(node));
             }
         }
@@ -335,7 +343,7 @@ impl Planning<'_> {
         if !operation.phase.may_abort() {
             return Err(OperationError::TooFar(operation.id));
         }
-        let is_written = operation.phase >= Phase::WriteBoth;
+        let is_written = operation.phase >= Phase::WriteBoth && !self.planted.is(Bug::AbortLeavesPending);
         let moves = if is_written { self.moves(operation)? } else { Vec::new() };
         let pending = moves.iter().flat_map(RangeMove::pending);
         let mut unclean = self.hosts_of(pending);

@@ -148,6 +148,7 @@ impl Planner for EngineApplier {
             operations: state.of::<OperationsDomain>(),
             schema: state.of::<SchemaDomain>(),
             strategies: &engine.inner.strategies,
+            planted: engine.inner.coordinator.storage().planted(),
         };
         match intention.split_first() {
             Some((&MEMBERSHIP, request)) => return planner.membership(voters, request),
