@@ -149,10 +149,9 @@ pub fn enumerate(options: &EnumerateOptions) -> Enumerated {
             Course::Operations => operations::enumerate(seed, options, &mut all).map(|()| None),
         };
         match recorded {
-            Ok(None) => {}
-            Ok(Some(recorded)) => {
+            Ok(recorded) => {
                 stdx::marks::take().into_iter().for_each(|(name, count)| *all.marks.entry(name).or_default() += count);
-                check_images(&recorded, options, &mut all);
+                recorded.iter().for_each(|recorded| check_images(recorded, options, &mut all));
             }
             Err(what) => all.failures.push((seed, 0, "the recording".to_owned(), vec![what])),
         }

@@ -58,6 +58,12 @@ fn images_of_a_refresh_hold() {
 }
 
 #[test]
+fn images_of_operations_hold() {
+    let marks = ["an operation is done", "an operation is aborted", "copy listed", "file without kept tokens removed"];
+    images_of_a_course_hold(Course::Operations, 8, 1, &marks);
+}
+
+#[test]
 fn disk_calls_may_fail() {
     for call in [3, 60, 130] {
         let all = each_call(1, 1, Some(call), 1);

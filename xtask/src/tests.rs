@@ -57,9 +57,9 @@ pub fn simulation(budget: Duration, effort: Effort) -> Result<Passed, String> {
     const THREADS: [&str; 2] = ["--threads", "2"];
     let began = Instant::now();
     let binary = built::program("helenus-sim", BUILD_TIME)?;
-    let (images, upkeep, refresh, calls, flips, seconds) = match effort {
-        Effort::Ci => ("600", "150", "350", "120", "120", 18),
-        Effort::Soak => ("100000", "40000", "20000", "1000000", "20000", 3600),
+    let (images, upkeep, refresh, operations, calls, flips, seconds) = match effort {
+        Effort::Ci => ("600", "150", "350", "40", "120", "120", 18),
+        Effort::Soak => ("100000", "40000", "20000", "6000", "1000000", "20000", 3600),
     };
     let seconds = seconds.to_string();
     let mut random = vec!["random", "--all-marks", "--seconds", &seconds];
@@ -71,6 +71,7 @@ pub fn simulation(budget: Duration, effort: Effort) -> Result<Passed, String> {
     let faults = [&["faults", "--each-call", "--calls", calls], &THREADS[..]].concat();
     let upkeep = [&["enumerate", "--course", "upkeep", "--images", upkeep], &THREADS[..]].concat();
     let refresh = [&["enumerate", "--course", "refresh", "--images", refresh], &THREADS[..]].concat();
+    let operations = [&["enumerate", "--course", "operations", "--images", operations], &THREADS[..]].concat();
     let group = match effort {
         Effort::Ci => vec!["group", "--seconds", "6", "--twice-every", "4"],
         Effort::Soak => vec!["group", "--seconds", &seconds, "--all-marks"],
@@ -84,7 +85,7 @@ pub fn simulation(budget: Duration, effort: Effort) -> Result<Passed, String> {
         Effort::Soak => vec!["requests", "--seconds", &seconds, "--all-marks"],
     };
     let flips = vec!["flips", "--count", flips];
-    let suites = [enumerate, upkeep, refresh, faults, flips, group, members, requests, random];
+    let suites = [enumerate, upkeep, refresh, operations, faults, flips, group, members, requests, random];
     let mut all = Passed::held();
     for suite in suites {
         let left = budget.saturating_sub(began.elapsed());

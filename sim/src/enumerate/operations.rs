@@ -176,3 +176,30 @@ fn check<'g>(
         }
     });
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn a_sample_has_each_stage_of_each_role_and_numbers_tell_images_apart() {
+        let stages = [Stage::Before, Stage::Copy, Stage::Copy, Stage::Copy, Stage::Copy, Stage::ReadNew];
+        let mut images = Vec::new();
+        for kind in Kind::ALL {
+            for role in Role::ALL {
+                for (boundary, stage) in stages.into_iter().enumerate() {
+                    images.extend(End::ALL.map(|end| Image { kind, point: Point { role, boundary, end }, stage }));
+                }
+            }
+        }
+        let numbers: BTreeSet<usize> = images.iter().map(Image::number).collect();
+        assert_eq!(numbers.len(), images.len());
+        let groups = 5 * 3 * 3;
+        let chosen = sample(7, images.clone(), groups);
+        let of = |image: &Image| (image.kind as u8, image.point.role as u8, image.stage);
+        assert_eq!(chosen.iter().map(of).collect::<BTreeSet<_>>().len() as u64, groups);
+        assert_eq!(sample(7, images.clone(), u64::MAX).len(), images.len());
+    }
+}
