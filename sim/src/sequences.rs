@@ -14,6 +14,8 @@
 //! | `counter-clock-back` | a leader loses an addition that others have been repaired with, and its clock goes back | what it counts later is not lost |
 //! | `serial-read` | a conditional statement is answered as applied while its commit is on its way | a SERIAL read through another node shows it |
 //! | `truncate-late-write` | an acknowledged write reaches its last replica after an acknowledged TRUNCATE | it does not apply |
+//! | `rf2-join` | of two replicas one is dead for good, and a third node joins | the operation ends, and the new node has all rows |
+//! | `created-between` | a table is created while a node joins, and written at ALL | its rows are on the joined node |
 //!
 //! A scenario gives its violations. A step that does not work at all ends it early, with an error.
 
@@ -21,10 +23,12 @@ pub(crate) mod all_peers_restart;
 mod commit_index;
 pub(crate) mod counter_clock;
 mod course;
+mod created_between;
 mod founders;
 mod held_frame;
 mod late_write;
 mod recoveries;
+mod rf2_join;
 pub(crate) mod serial_read;
 mod truncate_crash;
 pub(crate) mod truncate_down;
@@ -61,7 +65,7 @@ impl Sequence {
 }
 
 /// All of them.
-pub const SEQUENCES: [Sequence; 12] = [
+pub const SEQUENCES: [Sequence; 14] = [
     Sequence { name: "all-peers-restart", needs: None, run: all_peers_restart::run },
     Sequence { name: "commit-index", needs: None, run: commit_index::run },
     Sequence { name: "truncate-crash", needs: None, run: truncate_crash::run },
@@ -73,5 +77,7 @@ pub const SEQUENCES: [Sequence; 12] = [
     Sequence { name: "held-frame", needs: None, run: held_frame::run },
     Sequence { name: "counter-clock-back", needs: Some(Part::SyncedCounters), run: counter_clock::run },
     Sequence { name: "serial-read", needs: None, run: serial_read::run },
+    Sequence { name: "rf2-join", needs: None, run: rf2_join::run },
+    Sequence { name: "created-between", needs: None, run: created_between::run },
     Sequence { name: "truncate-late-write", needs: Some(Part::Fence), run: late_write::run },
 ];

@@ -49,6 +49,16 @@ fn two_founders() {
 }
 
 #[test]
+fn rf2_join() {
+    run("rf2-join", 3);
+}
+
+#[test]
+fn created_between() {
+    reached(&run("created-between", 6), &["written to a table that was created while a node joins"]);
+}
+
+#[test]
 fn two_recoveries() {
     run("two-recoveries", 4);
 }

@@ -5,6 +5,7 @@ use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use admin::{Answer, Question};
 use cql_protocol::Consistency;
 use planted::Planted;
 use runtime::sim::{Ended, HostId, Keep, Link, Started, World};
@@ -159,10 +160,39 @@ impl Course {
     /// Starts all nodes as one cluster, which the first one founds and leads, and in which up to five nodes vote.
     pub(super) fn form(&mut self) -> Result<(), String> {
         let all: Vec<usize> = (0..self.site.nodes().len()).collect();
-        all.iter().for_each(|node| self.site.set_seeds(*node, &[0]));
-        self.start(&all);
-        self.ready(&all, "at the beginning")?;
+        self.form_of(&all)
+    }
+
+    /// The same of some nodes, the first of which is the first.
+    pub(super) fn form_of(&mut self, nodes: &[usize]) -> Result<(), String> {
+        nodes.iter().for_each(|node| self.site.set_seeds(*node, &[0]));
+        self.start(nodes);
+        self.ready(nodes, "at the beginning")?;
         self.run_for(VOTERS_CHANGE);
+        Ok(())
+    }
+
+    /// Starts a node that joins by these members.
+    pub(super) fn join(&mut self, node: usize, seeds: &[usize]) {
+        self.site.set_seeds(node, seeds);
+        self.start(&[node]);
+    }
+
+    /// Waits until these nodes know of no operation and of no leftovers.
+    pub(super) fn rest(&mut self, nodes: &[usize]) -> Result<(), String> {
+        let deadline = self.now() + READY_AT_MOST;
+        for node in nodes {
+            loop {
+                let answer = self.site.ask(*node, Question::Operations, ANSWER_AT_MOST);
+                match answer {
+                    Some(Answer::Operations(facts)) if facts.operations.is_empty() && facts.unclean.is_empty() => break,
+                    answer if self.now() >= deadline => {
+                        return Err(format!("node {node} does not come to rest: {answer:?}"));
+                    }
+                    _ => self.run_for(AGAIN),
+                }
+            }
+        }
         Ok(())
     }
 

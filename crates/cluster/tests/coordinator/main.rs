@@ -8,6 +8,7 @@ mod levels;
 mod moving;
 mod operations;
 mod overtaken;
+mod sequences;
 mod serial;
 mod tenures;
 mod timeouts;

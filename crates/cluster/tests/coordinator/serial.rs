@@ -43,7 +43,7 @@ struct Ground {
 }
 
 /// An attempt of a node.
-type Attempt = Agreement<'static>;
+pub type Attempt = Agreement<'static>;
 
 /// Makes a node's ballots.
 pub fn ballots_of(node: &Member) -> impl Fn(Option<Ballot>) -> Ballot + use<> {
@@ -56,7 +56,7 @@ pub fn ballots_of(node: &Member) -> impl Fn(Option<Ballot>) -> Ballot + use<> {
     }
 }
 
-async fn begin(node: &Member, level: ConsistencyLevel, purpose: Purpose) -> Result<Attempt, AgreementError> {
+pub async fn begin(node: &Member, level: ConsistencyLevel, purpose: Purpose) -> Result<Attempt, AgreementError> {
     let ballots = Box::new(ballots_of(node));
     let ground = Ground { replication: node.replication(), table: table(), ballots };
     let ground: &'static Ground = Box::leak(Box::new(ground));
@@ -102,7 +102,7 @@ fn row(value: u64, ballot: Ballot) -> Vec<Vec<u8>> {
 }
 
 /// Has a majority promise. `None`: the own proposal turns out to be chosen.
-async fn prepare(attempt: &mut Attempt) -> Result<Option<Option<u64>>, AgreementError> {
+pub async fn prepare(attempt: &mut Attempt) -> Result<Option<Option<u64>>, AgreementError> {
     if attempt.prepare(command(), LIMITS).await? == Found::Chosen {
         return Ok(None);
     }
@@ -111,7 +111,7 @@ async fn prepare(attempt: &mut Attempt) -> Result<Option<Option<u64>>, Agreement
     Ok(Some(value.0))
 }
 
-async fn propose(attempt: &mut Attempt, value: u64) -> Result<Proposed, AgreementError> {
+pub async fn propose(attempt: &mut Attempt, value: u64) -> Result<Proposed, AgreementError> {
     let mutations = row(value, attempt.ballot());
     attempt.propose(mutations).await
 }
@@ -143,7 +143,7 @@ async fn set(node: &Member, value: u64) -> Result<Option<u64>, AgreementError> {
 }
 
 /// A SERIAL read.
-async fn read(node: &Member, level: ConsistencyLevel) -> Result<Option<u64>, AgreementError> {
+pub async fn read(node: &Member, level: ConsistencyLevel) -> Result<Option<u64>, AgreementError> {
     let mut attempt = begin(node, level, Purpose::Read).await?;
     loop {
         assert_eq!(attempt.prepare(command(), LIMITS).await?, Found::Rows);

@@ -11,27 +11,31 @@ use topology::Epoch;
 use topology::operations::Phase;
 
 use crate::moving::KEYS;
-use crate::world::{COUNTS, Change, Member, PAUSE, exchange, on_nodes};
+use crate::world::{COUNTS, Change, Member, PAUSE, TABLE, exchange, on_nodes};
 
 /// By then nothing arrives any more that a link held.
 const FORGOTTEN: Duration = Duration::from_secs(120);
 
 /// Two nodes exchange their tokens: all phases, with the copies. Both gain ranges, and the third one loses none.
-async fn exchanged(node: &Rc<Member>, (one, other): (u8, u8)) {
+async fn exchanged(node: &Rc<Member>, pair: (u8, u8)) {
     for phase in [Phase::Planned, Phase::WriteBoth, Phase::Copy, Phase::ReadNew, Phase::Done] {
-        let epoch = node.site.agree(Change::Exchange(phase, one, other));
-        for each in 0..3 {
-            on(node, each, move |each| async move { each.apply_to(epoch) }).await;
-        }
-        if phase != Phase::Copy {
-            continue;
-        }
+        exchange_in(node, phase, pair).await;
+    }
+}
+
+/// All nodes apply the next phase of that, and in Copy the two copy.
+pub async fn exchange_in(node: &Rc<Member>, phase: Phase, (one, other): (u8, u8)) {
+    let epoch = node.site.agree(Change::Exchange(phase, one, other));
+    for each in 0..3 {
+        on(node, each, move |each| async move { each.apply_to(epoch) }).await;
+    }
+    if phase == Phase::Copy {
         for receiver in [one, other] {
             on(node, receiver, move |receiver| async move {
                 let before = receiver.site.changes_before(Epoch(epoch));
                 let (operation, _) = exchange(&before, (Phase::Copy, one, other));
                 let strategy = receiver.replication_strategy();
-                let keyspace = KeyspaceToCopy { strategy, tables: vec![COUNTS] };
+                let keyspace = KeyspaceToCopy { strategy, tables: vec![TABLE, COUNTS] };
                 receiving(&receiver.coordinator).receive(&operation, &[keyspace]).await.expect("its sources are up");
             })
             .await;
@@ -40,7 +44,7 @@ async fn exchanged(node: &Rc<Member>, (one, other): (u8, u8)) {
 }
 
 /// Does something on a node, which may be the first.
-async fn on<T: 'static, Fut: Future<Output = T> + 'static>(
+pub async fn on<T: 'static, Fut: Future<Output = T> + 'static>(
     node: &Rc<Member>,
     number: u8,
     work: impl FnOnce(Rc<Member>) -> Fut + 'static,
@@ -58,7 +62,7 @@ async fn clean_up(node: &Rc<Member>) {
     storage::clean_up(coordinator.storage(), COUNTS, kept).await.expect("the disk is well");
 }
 
-async fn until_all_up(node: &Rc<Member>) {
+pub async fn until_all_up(node: &Rc<Member>) {
     for each in 0..3 {
         on(node, each, move |each| async move {
             for other in (0..3).filter(|other| *other != each.number) {
