@@ -181,6 +181,7 @@ impl GroupSite {
             features: Default::default(),
             auto_finalize: false,
             is_without_copy: false,
+            replaces: None,
             phi_convict_threshold: Default::default(),
             low_bound_age: LOW_BOUND_AGE,
         };

@@ -26,6 +26,7 @@ mod operations;
 mod operations_domain;
 mod plan;
 mod recovery;
+mod replace;
 mod request;
 
 #[cfg(test)]
@@ -41,6 +42,7 @@ pub use operations::{OperationError, OperationRequest, PlannedChanges, Planning}
 pub use operations_domain::OperationsDomain;
 pub use plan::{PlanError, plan};
 pub use recovery::{LogEnd, RecoveryError, may_recover};
+pub use replace::{ReplaceError, Replaced, is_replaceable};
 pub use request::{Registration, Request};
 
 /// The bug that `HELENUS_PLANT` names, where bugs are compiled in.

@@ -14,6 +14,7 @@ use topology::operations::{Kind, Operation, OperationChange, OperationId, Operat
 use topology::{Epoch, Factor, HostId, ReplicationStrategy, Ring, Strategies, Token};
 
 use crate::leave::{Departure, Leave};
+use crate::replace::{ReplaceError, replaced};
 use crate::request::Registration;
 
 const VERSION: u8 = 1;
@@ -80,6 +81,9 @@ pub enum OperationError {
         /// The token.
         token: Token,
     },
+    /// The node whose place a joining one takes cannot be replaced by it.
+    #[error(transparent)]
+    NotReplaced(#[from] ReplaceError),
     /// The leader does not know the rules of a keyspace's replication.
     #[error("the ranges that move are not known: {0}")]
     Rules(String),
@@ -104,15 +108,29 @@ impl Planning<'_> {
         Ok(all)
     }
 
-    /// The changes that let a node join: at once where no table exists and nothing moves, else by an operation.
+    /// The changes that let a node join: at once where no table exists and nothing moves, else by an operation. The node whose place it takes leaves.
     pub fn join(&self, registration: &Registration) -> Result<PlannedChanges, OperationError> {
         let host = registration.host_id;
-        let tokens = self.tokens_for(registration)?;
         let node = |state, tokens| {
             let Registration { datacenter, rack, start, .. } = registration.clone();
             Rc::new(RegisteredNode { state, datacenter, rack, tokens, start })
         };
-        if self.settings.is_empty() && self.operations.all().len() == 0 {
+        let moves_nothing = self.settings.is_empty() && self.operations.all().len() == 0;
+        if let Some((gone, replaced)) = replaced(self.registry, registration)? {
+            let leaves = NodeChange::SetState(gone, NodeState::Leaving);
+            let tokens = replaced.tokens.clone();
+            if moves_nothing {
+                let joins = NodeChange::Put(host, node(NodeState::Normal, tokens));
+                let nodes = vec![leaves, NodeChange::SetTokens(gone, Vec::new()), joins];
+                return Ok(PlannedChanges { nodes, operations: Vec::new() });
+            }
+            let target = Target::Tokens([(gone, Vec::new()), (host, tokens)].into());
+            let queued = Operation { has_given_tokens: true, ..self.queued(Kind::Replace, target) };
+            let nodes = vec![leaves, NodeChange::Put(host, node(NodeState::Joining, Vec::new()))];
+            return Ok(PlannedChanges { nodes, operations: vec![OperationChange::Queue(Rc::new(queued))] });
+        }
+        let tokens = self.tokens_for(registration)?;
+        if moves_nothing {
             let nodes = vec![NodeChange::Put(host, node(NodeState::Normal, tokens))];
             return Ok(PlannedChanges { nodes, operations: Vec::new() });
         }
@@ -144,11 +162,20 @@ impl Planning<'_> {
         if !operation.phase.may_abort() || down.is_subset(&operation.lost) {
             return None;
         }
-        let begin_again = |aborted: PlannedChanges| {
-            let operations = [aborted.operations, vec![self.leave(leave, down)]].concat();
-            PlannedChanges { nodes: Vec::new(), operations }
+        let again = match operation.kind {
+            Kind::Replace => {
+                let (kind, target) = (operation.kind, operation.target.clone());
+                let has_given_tokens = operation.has_given_tokens;
+                let again = Operation { has_given_tokens, lost: down, is_forced: true, ..self.queued(kind, target) };
+                OperationChange::Queue(Rc::new(again))
+            }
+            _ => self.leave(leave, down),
         };
-        Some(self.abort(operation).map(begin_again))
+        let begin_again = |unclean| {
+            let aborted = OperationChange::Abort(operation.id, unclean);
+            PlannedChanges { nodes: Vec::new(), operations: vec![aborted, again] }
+        };
+        Some(self.left_by(operation).map(begin_again))
     }
 
     /// The operation that changes a node's tokens.
@@ -335,10 +362,7 @@ impl Planning<'_> {
         if !operation.phase.may_abort() {
             return Err(OperationError::TooFar(operation.id));
         }
-        let is_written = operation.phase >= Phase::WriteBoth;
-        let moves = if is_written { self.moves(operation)? } else { Vec::new() };
-        let pending = moves.iter().flat_map(RangeMove::pending);
-        let mut unclean = self.hosts_of(pending);
+        let mut unclean = self.left_by(operation)?;
         let mut nodes = Vec::new();
         if let Target::Tokens(target) = &operation.target {
             for host in target.keys() {
@@ -353,6 +377,13 @@ impl Planning<'_> {
             }
         }
         Ok(PlannedChanges { nodes, operations: vec![OperationChange::Abort(operation.id, unclean)] })
+    }
+
+    /// The nodes that have data of ranges that they do not own if an operation is aborted now.
+    fn left_by(&self, operation: &Operation) -> Result<BTreeSet<HostId>, OperationError> {
+        let is_written = operation.phase >= Phase::WriteBoth;
+        let moves = if is_written { self.moves(operation)? } else { Vec::new() };
+        Ok(self.hosts_of(moves.iter().flat_map(RangeMove::pending)))
     }
 
     fn hosts_of(&self, nodes: impl Iterator<Item = topology::NodeIndex>) -> BTreeSet<HostId> {

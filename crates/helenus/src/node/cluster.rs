@@ -497,6 +497,7 @@ impl Inner {
             tokens,
             has_given_tokens: matches!(self.tokens, Tokens::Given(_)),
             is_without_copy: self.config.is_without_copy,
+            replaces: self.config.replaces,
             start: nodes::Start {
                 boot: nodes::Boot { number: self.boot.number, word: self.boot.word },
                 internode: self.config.broadcast.into(),

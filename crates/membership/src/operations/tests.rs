@@ -7,6 +7,7 @@ use topology::token_of;
 
 use super::*;
 use crate::examples::{host, put, registration};
+use crate::replace::{Replaced, is_replaceable};
 
 const BOOT: Boot = Boot { number: 1, word: 10 };
 
@@ -193,6 +194,96 @@ fn an_aborted_join_removes_the_node_and_an_aborted_departure_keeps_it() {
     assert!(site.operations.unclean().len() > 0, "the others may have copied something");
     let unknown = site.request(OperationRequest::Abort(OperationId(1)));
     assert_eq!(unknown, Err("there is no operation 1: it has ended, or never was".to_owned()));
+}
+
+/// Node 4, which takes the place of node 2 at that node's address.
+fn in_the_place_of_2() -> Registration {
+    let replaced = registration(2, BOOT);
+    Registration { replaces: Some(Replaced::At(replaced.start.internode)), start: replaced.start, ..of_many(4, 16) }
+}
+
+#[test]
+fn a_node_takes_the_place_of_another_with_its_tokens() {
+    for has_tables in [false, true] {
+        let mut site = Site::new(2);
+        let tokens = site.registry.node(host(2)).expect("it is there").tokens.clone();
+        if !has_tables {
+            site.settings.clear();
+        }
+        site.apply(site.planning().join(&in_the_place_of_2()).expect("it may"));
+        assert_eq!(site.state(2), Some(NodeState::Leaving));
+        if has_tables {
+            assert_eq!((site.state(4), site.tokens(4)), (Some(NodeState::Joining), 0));
+            let moves = site.planning().moves(site.operations.operation(OperationId(1)).expect("it is queued"));
+            let moves = moves.expect("the rules are known");
+            let ring = site.planning().ring().expect("there are nodes");
+            let of = |node| ring.node(node).host_id;
+            assert!(!moves.is_empty());
+            for moved in moves {
+                assert!(moved.losing().map(of).eq([host(2)]) && moved.pending().map(of).eq([host(4)]));
+            }
+            site.run(1);
+        }
+        let replacing = site.registry.node(host(4)).expect("it is there");
+        assert_eq!((replacing.state, &replacing.tokens), (NodeState::Normal, &tokens));
+        assert_eq!((site.state(2), site.tokens(2)), (Some(NodeState::Leaving), 0), "removed when it does not vote");
+        assert_eq!(site.operations.unclean().len(), 0);
+    }
+}
+
+#[test]
+fn an_aborted_replacement_leaves_the_nodes_as_they_were() {
+    for steps in 0..=3 {
+        let mut site = Site::new(2);
+        site.apply(site.planning().join(&in_the_place_of_2()).expect("it may"));
+        (0..steps).for_each(|_| site.step(1).expect("it goes on"));
+        site.request(OperationRequest::Abort(OperationId(1))).expect("it may");
+        assert!(site.registry.has_left(host(4)) && site.operations.unclean().len() == 0);
+        assert_eq!((site.state(2), site.tokens(2)), (Some(NodeState::Normal), 2));
+    }
+}
+
+/// The joining node has some of the data by then, and drops it before it is given the ranges again.
+#[test]
+fn a_replacement_that_waits_for_the_dead_begins_again_without_them() {
+    let mut site = Site::new(2);
+    site.apply(site.planning().join(&in_the_place_of_2()).expect("it may"));
+    (0..3).for_each(|_| site.step(1).expect("it goes on"));
+    let removal = Leave { host_id: host(2), departure: Departure::Removal, is_forced: true };
+    let down = BTreeSet::from([host(2), host(3)]);
+    let again = site.planning().leave_by_force(&removal, down.clone()).expect("it waits").expect("it may");
+    site.apply(again);
+    assert_eq!((site.phase(1), site.phase(2), site.state(4)), (None, Some(Phase::Queued), Some(NodeState::Joining)));
+    assert_eq!(site.operations.operation(OperationId(2)).map(|operation| &operation.lost), Some(&down));
+    assert!(site.step(2).is_err(), "it has leftovers");
+    site.request(OperationRequest::Cleaned(host(4), OperationId(1))).expect("it may");
+    site.run(2);
+    assert_eq!((site.state(4), site.tokens(4), site.tokens(2)), (Some(NodeState::Normal), 2, 0));
+}
+
+#[test]
+fn a_node_that_cannot_be_replaced_is_refused_with_the_reason() {
+    let site = Site::new(2);
+    let refusal = |registry: &Registry, registration: &Registration, is_up: bool| {
+        is_replaceable(registry, registration, &|_| is_up).map_err(|error| error.to_string())
+    };
+    assert_eq!(refusal(&site.registry, &in_the_place_of_2(), false), Ok(()));
+    let unnamed = Registration { replaces: None, ..in_the_place_of_2() };
+    assert_eq!(refusal(&site.registry, &unnamed, true), Ok(()));
+    let says = |registry: &Registry, registration: &Registration, is_up: bool, words: &str| {
+        let said = refusal(registry, registration, is_up).expect_err(words);
+        assert!(said.contains(words), "{said}");
+    };
+    says(&site.registry, &in_the_place_of_2(), true, "cannot replace a live node");
+    let unknown = Registration { replaces: Some(Replaced::Host(host(9))), ..in_the_place_of_2() };
+    says(&site.registry, &unknown, false, "it is not a node of this cluster");
+    let elsewhere = Registration { rack: "rack2".to_owned(), ..in_the_place_of_2() };
+    says(&site.registry, &elsewhere, false, "with a node in datacenter datacenter1 and rack rack2");
+    for (state, words) in [(NodeState::Leaving, "leaving the cluster already"), (NodeState::Joining, "joining still")] {
+        let node = site.registry.node(host(2)).expect("it is there").clone();
+        let registry = site.registry.apply([NodeChange::Put(host(2), Rc::new(RegisteredNode { state, ..node }))]);
+        says(&registry, &in_the_place_of_2(), false, words);
+    }
 }
 
 #[test]

@@ -149,14 +149,12 @@ impl Planner for EngineApplier {
             schema: state.of::<SchemaDomain>(),
             strategies: &engine.inner.strategies,
         };
+        let own = engine.inner.node.host_id;
+        let is_up = |id| id == own || self.links.as_ref().is_some_and(|links| links.is_up(id));
         match intention.split_first() {
-            Some((&MEMBERSHIP, request)) => return planner.membership(voters, request),
+            Some((&MEMBERSHIP, request)) => return planner.membership(voters, request, &is_up),
             Some((&OPERATION, request)) => return planner.operation(request),
-            Some((&LEAVE, request)) => {
-                let own = engine.inner.node.host_id;
-                let is_up = |id| id == own || self.links.as_ref().is_some_and(|links| links.is_up(id));
-                return planner.leaving(request, &is_up);
-            }
+            Some((&LEAVE, request)) => return planner.leaving(request, &is_up),
             _ => {}
         }
         let planned = match intention.first() {

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use membership::{
     Conditions, Departure, Leave, OperationRequest, OperationsDomain, PlannedChanges, Planning, Request,
-    TopologyDomain, plan_leave,
+    TopologyDomain, is_replaceable, plan_leave,
 };
 use metadata::group::{Configuration, Plan, node_id};
 use metadata::{Entry, Part};
@@ -29,7 +29,7 @@ pub(super) struct NodesPlanner<'a> {
 
 impl NodesPlanner<'_> {
     /// Plans a request of a node. A refusal has its sentence; none if all is so already.
-    pub(super) fn membership(&self, voters: &Configuration, request: &[u8]) -> Plan {
+    pub(super) fn membership(&self, voters: &Configuration, request: &[u8], is_up: &dyn Fn(HostId) -> bool) -> Plan {
         let request = match Request::decode(request) {
             Ok(request) => request,
             Err(error) => return refused(&error),
@@ -47,6 +47,9 @@ impl NodesPlanner<'_> {
         match &request {
             // After the fences: a wiped member needs the sentence that names `--replace`.
             Request::Register(registration) if !nodes.is_empty() && self.is_new(registration.host_id) => {
+                if let Err(error) = is_replaceable(self.registry, registration, is_up) {
+                    return refused(&error);
+                }
                 self.with_planning(|planning| planning.join(registration).map_or_else(|error| refused(&error), change))
             }
             _ => change(PlannedChanges { nodes, operations: Vec::new() }),
@@ -265,9 +268,10 @@ mod tests {
                 tokens: vec![Token(4)],
                 has_given_tokens: false,
                 is_without_copy: false,
+                replaces: None,
                 start: Start { internode: Address::new([10, 0, 0, 4].into(), 7000), ..node.start },
             };
-            let plan = self.planner().membership(&voters(&[1]), &Request::Register(registration).to_bytes());
+            let plan = self.planner().membership(&voters(&[1]), &Request::Register(registration).to_bytes(), &|_| true);
             self.apply(plan).expect("it may join");
         }
 
@@ -279,7 +283,7 @@ mod tests {
         }
 
         fn remove(&mut self, voters: &Configuration) -> Result<(), String> {
-            let plan = self.planner().membership(voters, &Request::Remove(LEAVES).to_bytes());
+            let plan = self.planner().membership(voters, &Request::Remove(LEAVES).to_bytes(), &|_| true);
             self.apply(plan)
         }
 
