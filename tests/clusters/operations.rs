@@ -408,6 +408,58 @@ fn a_killed_node_is_removed_and_its_ranges_are_copied_from_the_other_replicas() 
     [first, second, third].into_iter().for_each(Server::stop);
 }
 
+/// Three nodes with rows of two and of three replicas, the last of which is killed and replaced: by a node with this number, with an empty disk.
+fn is_replaced_by(number: u8) {
+    let net = Net::new();
+    let (builders, servers) = start_for_operators::<3>(&net);
+    let [mut first, second, killed] = servers;
+    wait_for_voters(&mut first, 3);
+    let old = host_id(&killed);
+    let mut client = connect(&first);
+    for (name, factor) in [("ks", 3), ("two", 2)] {
+        client.query(&keyspace(name, factor)).expect("all are up");
+        client.query(&format!("CREATE TABLE {name}.rows (k int PRIMARY KEY, v text)")).expect("all are up");
+        fill(&first, &format!("{name}.rows"), 150, 100);
+    }
+    let replacing = net.node_at(number, Builder::new("auto", 1).for_operators(), &[1]);
+    let replaced = net.seed(3);
+    let replacing = replacing.with(&["--replace", if number == 3 { &old } else { &replaced }]);
+    if number != 3 {
+        let said = replacing.launch().lines_after_failure().join("\n");
+        assert!(said.contains("cannot replace a live node"), "{said}");
+    }
+    killed.kill();
+    sees_down(&first, 1);
+    let replacing = replacing.start();
+    for name in ["ks.rows", "two.rows"] {
+        has_rows(&replacing, name, 150, Consistency::All, |_| true);
+    }
+    // The one that it has replaced is removed as soon as it does not vote.
+    until("the first node knows three nodes", || {
+        let known = value(&first, "/storage_service/host_id");
+        known.as_array().is_some_and(|nodes| nodes.len() == 3 && !known.to_string().contains(&old))
+    });
+    let new = host_id(&replacing);
+    assert_ne!(new, old);
+    if number != 3 {
+        let said = builders[2].launch().lines_after_failure().join("\n");
+        assert!(said.contains("was removed from the cluster"), "{said}");
+    }
+    [first, second].into_iter().for_each(Server::stop);
+    has_rows(&replacing, "ks.rows", 150, Consistency::One, |_| true);
+    replacing.stop();
+}
+
+#[test]
+fn a_node_takes_the_place_of_a_dead_one_at_another_address() {
+    is_replaced_by(4);
+}
+
+#[test]
+fn a_node_takes_the_place_of_a_dead_one_at_its_address() {
+    is_replaced_by(3);
+}
+
 /// One of two replicas is dead for good. A third node joins all the same, and then takes its place.
 #[test]
 fn a_node_joins_while_one_of_two_replicas_is_dead_for_good() {

@@ -50,7 +50,7 @@ pub enum ReplaceError {
     },
     /// Its ranges go to other nodes, or to one that replaces it already.
     #[error(
-        "cannot replace node {replaced}: it is leaving the cluster already; nodetool operations shows how far that is"
+        "cannot replace node {replaced}: it is leaving the cluster already, or another node is replacing it; nodetool operations shows how far that is"
     )]
     Leaves {
         /// The name.
