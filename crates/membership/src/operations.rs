@@ -3,28 +3,29 @@
 //! Pure functions, as [`crate::plan()`] is: of the state that the changes will be applied to, of the replication settings in use, and of which nodes are up. When a
 //! phase may pass is its leader's to find out ([`topology::operations::waits_for`]); here a step is refused only if it is none.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod choice;
+mod joining;
+mod moving;
+
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use metadata::DecodeError;
 use stdx::{Reader, varint};
-use topology::allocate::Allocator;
-use topology::nodes::{NodeChange, NodeState, RegisteredNode, Registry};
+use topology::nodes::{NodeChange, NodeState, Registry, TOKENS_MAX};
 use topology::operations::{Kind, Operation, OperationChange, OperationId, Operations, Phase, RangeMove, Target};
-use topology::{Epoch, Factor, HostId, ReplicationStrategy, Ring, Strategies, Token};
+use topology::{Epoch, HostId, ReplicationStrategy, Ring, Strategies, Token};
 
 use crate::leave::{Departure, Leave};
-use crate::replace::{ReplaceError, replaced};
-use crate::request::Registration;
+use crate::replace::ReplaceError;
 
 const VERSION: u8 = 1;
 const STEP: u8 = 1;
 const COPIED: u8 = 2;
 const CLEANED: u8 = 3;
 const ABORT: u8 = 4;
-
-/// Tokens are chosen so that ownership is even at this replication factor, where no keyspace has another.
-const FACTOR: u32 = 3;
+const MOVE: u8 = 5;
+const TOKEN_COUNT: u8 = 6;
 
 /// A request about an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,6 +38,10 @@ pub enum OperationRequest {
     Cleaned(HostId, OperationId),
     /// An operator has it aborted.
     Abort(OperationId),
+    /// An operator has a node exchange its only token for another.
+    Move(HostId, Token),
+    /// A node is to have another number of tokens.
+    TokenCount(HostId, u32),
 }
 
 /// The state that an operation is planned on.
@@ -81,6 +86,29 @@ pub enum OperationError {
         /// The token.
         token: Token,
     },
+    /// A token is another node's.
+    #[error("target token {token} is already owned by another node.")]
+    TargetTaken {
+        /// The token.
+        token: Token,
+    },
+    /// A node that moves has one token.
+    #[error("Invalid request to move(Token); This node has more than one token and cannot be moved thusly.")]
+    ManyTokens,
+    /// The node is none of the ring, or joins or leaves.
+    #[error("node {0} is not in state NORMAL; it keeps its tokens")]
+    NotNormal(HostId),
+    /// An operation changes its tokens already.
+    #[error("operation {operation} changes the tokens of node {node} already")]
+    MovesAlready {
+        /// The node.
+        node: HostId,
+        /// The operation.
+        operation: OperationId,
+    },
+    /// A node has a token at least, and not too many.
+    #[error("a node has 1 to {TOKENS_MAX} tokens, and not {0}")]
+    Count(u32),
     /// The node whose place a joining one takes cannot be replaced by it.
     #[error(transparent)]
     NotReplaced(#[from] ReplaceError),
@@ -106,49 +134,6 @@ impl Planning<'_> {
             all.extend(moves.map_err(|error| OperationError::Rules(error.to_string()))?);
         }
         Ok(all)
-    }
-
-    /// The changes that let a node join: at once where no table exists and nothing moves, else by an operation. The node whose place it takes leaves.
-    pub fn join(&self, registration: &Registration) -> Result<PlannedChanges, OperationError> {
-        let host = registration.host_id;
-        let node = |state, tokens| {
-            let Registration { datacenter, rack, start, .. } = registration.clone();
-            Rc::new(RegisteredNode { state, datacenter, rack, tokens, start })
-        };
-        let moves_nothing = self.settings.is_empty() && self.operations.all().len() == 0;
-        if let Some((gone, replaced)) = replaced(self.registry, registration)? {
-            let leaves = NodeChange::SetState(gone, NodeState::Leaving);
-            let tokens = replaced.tokens.clone();
-            if moves_nothing {
-                let joins = NodeChange::Put(host, node(NodeState::Normal, tokens));
-                let nodes = vec![leaves, NodeChange::SetTokens(gone, Vec::new()), joins];
-                return Ok(PlannedChanges { nodes, operations: Vec::new() });
-            }
-            let target = Target::Tokens([(gone, Vec::new()), (host, tokens)].into());
-            let queued = Operation { has_given_tokens: true, ..self.queued(Kind::Replace, target) };
-            let nodes = vec![leaves, NodeChange::Put(host, node(NodeState::Joining, Vec::new()))];
-            return Ok(PlannedChanges { nodes, operations: vec![OperationChange::Queue(Rc::new(queued))] });
-        }
-        let tokens = self.tokens_for(registration)?;
-        if moves_nothing {
-            let nodes = vec![NodeChange::Put(host, node(NodeState::Normal, tokens))];
-            return Ok(PlannedChanges { nodes, operations: Vec::new() });
-        }
-        let target = Target::Tokens([(host, tokens)].into());
-        let queued = Operation {
-            has_given_tokens: registration.has_given_tokens,
-            is_without_copy: registration.is_without_copy,
-            ..self.queued(Kind::Bootstrap, target)
-        };
-        let nodes = vec![NodeChange::Put(host, node(NodeState::Joining, Vec::new()))];
-        Ok(PlannedChanges { nodes, operations: vec![OperationChange::Queue(Rc::new(queued))] })
-    }
-
-    /// The changes that remove a joining node, which is down: its operation is aborted. `None`: the node does not join.
-    pub fn remove_joining(&self, host: HostId) -> Option<Result<PlannedChanges, OperationError>> {
-        self.registry.node(host).filter(|node| node.state == NodeState::Joining)?;
-        let operation = self.operation_of(host).expect("a node that joins has an operation");
-        Some(self.abort(operation))
     }
 
     /// The changes that begin a leaving node's operation again without the nodes that are down, whose data is given up: it may wait for one of them for good. `None`: it
@@ -204,40 +189,6 @@ impl Planning<'_> {
         Operation { id, kind, phase, target, lost, copied, has_given_tokens, is_without_copy, is_forced }
     }
 
-    /// The tokens of a node that joins: those that its operator has given, else as many as it asks for, chosen here.
-    fn tokens_for(&self, registration: &Registration) -> Result<Vec<Token>, OperationError> {
-        let mut given = registration.tokens.clone();
-        given.sort_unstable();
-        if registration.has_given_tokens {
-            let of_others = self.operations.all().filter_map(|operation| match &operation.target {
-                Target::Tokens(nodes) => Some(nodes.values().flatten().copied()),
-                _ => None,
-            });
-            let planned: BTreeSet<Token> = of_others.flatten().collect();
-            let is_taken = |token: &Token| self.registry.owner(*token).is_some() || planned.contains(token);
-            return match given.iter().copied().find(is_taken) {
-                Some(token) => Err(OperationError::TokenTaken { token }),
-                None => Ok(given),
-            };
-        }
-        Ok(self.chosen(&registration.datacenter, &registration.rack, given.len()).unwrap_or(given))
-    }
-
-    /// So many tokens for a node that joins. `None`: there is no node yet.
-    fn chosen(&self, datacenter: &str, rack: &str, count: usize) -> Option<Vec<Token>> {
-        let ring = self.ring()?;
-        let factors = self.settings.iter().filter_map(|setting| self.strategies.rules(setting).ok());
-        let factor = factors.filter_map(|rules| match rules.factor() {
-            Factor::Total(factor) => Some(factor),
-            Factor::PerDatacenter(factors) => factors.get(datacenter).copied(),
-            Factor::AllNodes | Factor::OwnNode => None,
-        });
-        let mut allocator = Allocator::new(&ring, datacenter, factor.max().unwrap_or(FACTOR));
-        let mut tokens: Vec<Token> = allocator.join(rack, count).collect();
-        tokens.sort_unstable();
-        Some(tokens)
-    }
-
     /// The changes of a request; none if all is so already, as when it is sent again.
     pub fn plan(&self, request: &OperationRequest) -> Result<PlannedChanges, OperationError> {
         let change = |change| PlannedChanges { operations: vec![change], ..PlannedChanges::default() };
@@ -260,6 +211,8 @@ impl Planning<'_> {
             OperationRequest::Abort(id) => {
                 self.abort(self.operations.operation(id).ok_or(OperationError::Unknown(id))?)
             }
+            OperationRequest::Move(host, token) => self.exchange(host, token),
+            OperationRequest::TokenCount(host, count) => self.change_count(host, count),
         }
     }
 
@@ -295,8 +248,9 @@ impl Planning<'_> {
         if !self.operations.may_plan(operation.id) {
             return Ok(PlannedChanges::default());
         }
+        let (together, mut operations) = self.together(operation);
         let target = match &operation.target {
-            Target::Tokens(nodes) if !operation.has_given_tokens => Target::Tokens(self.chosen_again(nodes)),
+            Target::Tokens(_) => Target::Tokens(self.chosen_again(operation, &together)),
             target => target.clone(),
         };
         let planned = Operation { target: target.clone(), ..operation.clone() };
@@ -317,18 +271,8 @@ impl Planning<'_> {
                 return Err(OperationError::Unclean(node));
             }
         }
-        let plan = OperationChange::Plan(operation.id, target);
-        Ok(PlannedChanges { nodes: Vec::new(), operations: vec![plan] })
-    }
-
-    /// As many tokens for each node that joins as it was to have.
-    fn chosen_again(&self, nodes: &BTreeMap<HostId, Vec<Token>>) -> BTreeMap<HostId, Vec<Token>> {
-        let again = |(host, tokens): (&HostId, &Vec<Token>)| {
-            let node = self.registry.node(*host).filter(|node| node.state == NodeState::Joining);
-            let chosen = node.and_then(|node| self.chosen(&node.datacenter, &node.rack, tokens.len()));
-            (*host, chosen.unwrap_or_else(|| tokens.clone()))
-        };
-        nodes.iter().map(again).collect()
+        operations.push(OperationChange::Plan(operation.id, target));
+        Ok(PlannedChanges { nodes: Vec::new(), operations })
     }
 
     /// The nodes get their tokens, and those that lose ranges and stay are unclean. One that leaves takes its leftovers along.
@@ -394,7 +338,7 @@ impl Planning<'_> {
 }
 
 impl OperationRequest {
-    /// The bytes of the request on its way to the leader: `u8 version · u8 kind · body`, where numbers are varints and hosts 16 bytes.
+    /// The bytes of the request on its way to the leader: `u8 version · u8 kind · body`, where numbers are varints, hosts 16 bytes and tokens `i64`.
     pub fn to_bytes(self) -> Vec<u8> {
         let mut out = vec![VERSION];
         let mut begin = |kind: u8, id: OperationId| {
@@ -415,6 +359,16 @@ impl OperationRequest {
                 out.extend_from_slice(&node.0);
             }
             OperationRequest::Abort(id) => begin(ABORT, id),
+            OperationRequest::Move(node, token) => {
+                out.push(MOVE);
+                out.extend_from_slice(&node.0);
+                out.extend_from_slice(&token.0.to_be_bytes());
+            }
+            OperationRequest::TokenCount(node, count) => {
+                out.push(TOKEN_COUNT);
+                out.extend_from_slice(&node.0);
+                varint::encode(u64::from(count), &mut out);
+            }
         }
         out
     }
@@ -427,8 +381,18 @@ impl OperationRequest {
             VERSION => {}
             version => return Err(DecodeError::NewerVersion { version, supported: VERSION }),
         }
-        let (kind, id) = (reader.u8()?, OperationId(reader.varint()?));
+        let kind = reader.u8()?;
+        let id = match kind {
+            MOVE | TOKEN_COUNT => OperationId(0),
+            _ => OperationId(reader.varint()?),
+        };
         let request = match kind {
+            MOVE => OperationRequest::Move(HostId(reader.array()?), Token(reader.i64()?)),
+            TOKEN_COUNT => {
+                let (node, count) = (HostId(reader.array()?), reader.varint()?);
+                let count = u32::try_from(count).map_err(|_| invalid(format!("a node has no {count} tokens")))?;
+                OperationRequest::TokenCount(node, count)
+            }
             STEP => {
                 let byte = reader.u8()?;
                 let phase = Phase::of_byte(byte).ok_or_else(|| invalid(format!("phase {byte} is unknown")))?;

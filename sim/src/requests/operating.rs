@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use runtime::Instant;
 
+use super::replacing::Replacement;
 use crate::group_site::Asking;
 
 /// A node as the operators know it.
@@ -19,6 +20,8 @@ pub(super) enum Standing {
     Leaving,
     /// It was killed, and is to be removed.
     Dead,
+    /// It was killed, and another one takes its place at another address.
+    Replaced,
     /// It is of the cluster no more.
     Gone,
 }
@@ -29,6 +32,7 @@ pub(super) enum Order {
     Join,
     Decommission,
     Remove,
+    Replace,
 }
 
 /// The node that is killed.
@@ -47,6 +51,8 @@ pub(super) struct Operating {
     pub(super) orders: Vec<(Instant, Order)>,
     /// Questions under way: decommissions and removals, with the node that is to leave.
     pub(super) asked: Vec<(usize, Asking)>,
+    /// Nodes that are replaced, by those that take their places.
+    pub(super) replacements: BTreeMap<usize, Replacement>,
     /// Nodes that are down by the plan, by a kill of this harness, or by their disk.
     pub(super) down: BTreeSet<usize>,
     /// Kills to come, each in a phase.

@@ -1,9 +1,10 @@
-//! Operators' orders beside load: nodes join, are decommissioned, or are killed and removed, and some operations are aborted; the harness kills their leader, a receiver
-//! or a source when an operation is in a phase that the seed chooses.
+//! Operators' orders beside load: nodes join, are decommissioned, or are killed and removed or replaced, and some operations are aborted; the harness kills their leader, a
+//! receiver or a source when an operation is in a phase that the seed chooses.
 //!
 //! ```text
 //! spare ─join─▶ joining ─ready─▶ member ─decommission─▶ leaving ─▶ gone
-//!                  └─aborted─▶ gone  └─killed, to be removed─▶ dead ─▶ gone
+//!                  └─aborted─▶ gone  ├─killed, to be removed─▶ dead ─▶ gone
+//!                                    └─killed, another joins in its place─▶ replaced ─▶ gone
 //! ```
 //!
 //! | standing | runs | clients ask it | the plan may end and start it |
@@ -11,7 +12,7 @@
 //! | spare | no | no | no |
 //! | joining | yes | no | yes |
 //! | member, leaving | yes | yes | yes |
-//! | dead, gone | no | no | no |
+//! | dead, replaced, gone | no | no | no |
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -36,15 +37,15 @@ const GAP_MILLIS: u64 = 9_000;
 /// The longest that a node stays down that was killed in a phase, milliseconds.
 const DOWN_MILLIS: u64 = 6_000;
 /// In the sentence of a node that has left.
-const NEVER_AGAIN: &str = "never accepted again";
+pub(super) const NEVER_AGAIN: &str = "never accepted again";
 /// In the sentence of a cluster whose nodes are too few for a departure.
 const TOO_FEW: &str = "Not enough live nodes";
 /// The phases in which a node may be killed.
 const PHASES: [&str; 5] = ["queued", "planned", "write both", "copy", "read new"];
 
 /// Operators of the cluster of a course.
-struct Operators<'o, 'c> {
-    course: &'o mut Course<'c>,
+pub(super) struct Operators<'o, 'c> {
+    pub(super) course: &'o mut Course<'c>,
 }
 
 impl Course<'_> {
@@ -118,10 +119,11 @@ impl Operators<'_, '_> {
             if self.course.below(3) > 0 {
                 at += Duration::from_millis(self.course.below(GAP_MILLIS));
             }
-            let order = match self.course.below(5) {
+            let order = match self.course.below(6) {
                 0 | 1 => Order::Join,
                 2 | 3 => Order::Decommission,
-                _ if std::mem::take(&mut can_remove) => Order::Remove,
+                4 if std::mem::take(&mut can_remove) => Order::Remove,
+                5 if std::mem::take(&mut can_remove) => Order::Replace,
                 _ => Order::Decommission,
             };
             self.course.operating.orders.push((at, order));
@@ -175,7 +177,7 @@ impl Operators<'_, '_> {
         Ok(())
     }
 
-    fn start_again(&mut self, node: usize) {
+    pub(super) fn start_again(&mut self, node: usize) {
         self.course.operating.down.remove(&node);
         if self.course.operating.is_present(node) && !self.course.is_running(node) {
             self.course.site.begin_start(node);
@@ -208,7 +210,7 @@ impl Operators<'_, '_> {
     }
 
     /// Kills a node, or cuts its power.
-    fn end(&mut self, node: usize) {
+    pub(super) fn end(&mut self, node: usize) {
         self.course.operating.down.insert(node);
         match self.course.below(2) {
             0 => self.course.cut_power(node),
@@ -252,7 +254,7 @@ impl Operators<'_, '_> {
     }
 
     /// Members that run and are ready.
-    fn all_ready(&mut self) -> Vec<usize> {
+    pub(super) fn all_ready(&mut self) -> Vec<usize> {
         let running = self.all_running();
         let is_member = |node: &usize| {
             self.course.operating.standing(*node) == Standing::Member && self.course.site.is_ready(*node)
@@ -281,7 +283,10 @@ impl Operators<'_, '_> {
         self.course.operating.host_ids.insert(node, facts.local().host_id.clone());
         for other in 0..self.course.site.nodes().len() {
             let address: IpAddr = self.course.site.internode_address(other).ip();
-            if let Some(known) = facts.ring.iter().find(|known| known.endpoint == address) {
+            // One that is replaced at its address has it too.
+            let mut at = facts.ring.iter().filter(|known| known.endpoint == address && !known.is_leaving);
+            let known = at.next().or_else(|| facts.ring.iter().find(|known| known.endpoint == address));
+            if let Some(known) = known {
                 self.course.operating.host_ids.insert(other, known.host_id.clone());
             }
         }
@@ -296,7 +301,7 @@ impl Operators<'_, '_> {
     }
 
     /// The host id of a node, once one that knows it was asked.
-    fn host_id(&self, node: usize) -> Option<&String> {
+    pub(super) fn host_id(&self, node: usize) -> Option<&String> {
         self.course.operating.host_ids.get(&node)
     }
 
@@ -315,6 +320,7 @@ impl Operators<'_, '_> {
             Order::Join => self.join() || self.decommission(),
             Order::Decommission => self.decommission() || self.join(),
             Order::Remove => self.kill_to_remove() || self.join(),
+            Order::Replace => self.replace() || self.join(),
         };
         if !done {
             self.course.operating.log.push(format!("{order:?} is not possible"));
@@ -418,6 +424,7 @@ impl Operators<'_, '_> {
                 self.note_end(node, standing, when);
             } else if standing == Standing::Joining && self.course.site.is_ready(node) {
                 self.course.operating.standing[node] = Standing::Member;
+                self.has_replaced(node);
             }
         }
         let standing = self.course.operating.standing.iter().enumerate();
@@ -429,6 +436,9 @@ impl Operators<'_, '_> {
     /// A node that was to run has ended.
     fn note_end(&mut self, node: usize, standing: Standing, when: &str) {
         let sentence = self.course.site.take_refusal(node);
+        if self.has_not_replaced(node, sentence.as_deref()) {
+            return;
+        }
         let may_leave =
             standing == Standing::Leaving || (standing == Standing::Joining && self.course.operating.has_aborted);
         let has_left = match &sentence {
@@ -465,6 +475,8 @@ impl Operators<'_, '_> {
     fn abort_what_waits_for_the_dead(&mut self) {
         let standing = |node: &usize| self.course.operating.standing(*node) == Standing::Dead;
         let dead = (0..self.course.site.nodes().len()).filter(standing).find_map(|node| self.host_id(node).cloned());
+        let mut replaced = self.course.operating.replacements.values().map(|replacement| &replacement.host_id);
+        let dead = dead.or_else(|| replaced.next().cloned());
         let Some(dead) = dead.filter(|_| self.course.operating.aborting.is_none()) else { return };
         let Some((leader, facts)) = self.look_at_leader() else { return };
         let waits = |operation: &&OperationFacts| {
@@ -527,10 +539,12 @@ impl Operators<'_, '_> {
                 self.course.operating.standing[node] = Standing::Member;
             }
         }
-        let dead = (0..self.course.operating.standing.len())
-            .find(|node| self.course.operating.standing(*node) == Standing::Dead);
-        if let Some(node) = dead {
-            return Some(format!("node {node} is dead and not removed"));
+        let is_dead = |node: &usize| {
+            matches!(self.course.operating.standing(*node), Standing::Dead | Standing::Replaced)
+                || self.course.operating.replacements.contains_key(node)
+        };
+        if let Some(node) = (0..self.course.operating.standing.len()).find(is_dead) {
+            return Some(format!("node {node} is dead, and neither removed nor replaced"));
         }
         let members: BTreeSet<String> =
             self.course.nodes().into_iter().filter_map(|node| self.host_id(node).cloned()).collect();

@@ -1,11 +1,13 @@
 //! Operations as they are asked for: from the request to their end, on a state to which all changes are applied.
 
 use std::collections::BTreeSet;
+use std::rc::Rc;
 
-use topology::nodes::Boot;
+use topology::nodes::{Boot, RegisteredNode};
 use topology::token_of;
 
 use super::*;
+use crate::Registration;
 use crate::examples::{host, put, registration};
 use crate::replace::{Replaced, is_replaceable};
 
@@ -139,6 +141,7 @@ fn a_node_that_leaves_takes_its_leftovers_along() {
 fn nodes_join_one_after_the_other_on_the_ring_that_they_find() {
     let mut site = Site::new(3);
     site.apply(site.planning().join(&of_many(4, 16)).expect("it may"));
+    site.step(1).expect("it is planned");
     site.apply(site.planning().join(&of_many(5, 16)).expect("it may"));
     assert_eq!(site.operations.all().len(), 2);
     site.step(2).expect("it waits");
@@ -149,6 +152,96 @@ fn nodes_join_one_after_the_other_on_the_ring_that_they_find() {
     }
     site.run(2);
     assert_eq!((site.state(5), site.tokens(5)), (Some(NodeState::Normal), 16));
+}
+
+/// Nodes 4, 5 and 6 wait together; 7 has tokens of its operator's choice.
+fn three_wait(site: &mut Site) {
+    for number in 4..=6 {
+        site.apply(site.planning().join(&of_many(number, 16)).expect("it may"));
+    }
+    let given = Registration { tokens: vec![Token(4711)], has_given_tokens: true, ..registration(7, BOOT) };
+    site.apply(site.planning().join(&given).expect("it may"));
+    assert_eq!(site.operations.all().len(), 4);
+}
+
+#[test]
+fn nodes_that_wait_join_together_and_no_token_is_given_twice() {
+    let mut site = Site::new(3);
+    three_wait(&mut site);
+    site.step(1).expect("it is planned");
+    assert_eq!([1, 2, 3, 4].map(|id| site.phase(id)), [Some(Phase::Planned), None, None, Some(Phase::Queued)]);
+    site.run(1);
+    let all: Vec<Token> = site.registry.nodes().flat_map(|(_, node)| node.tokens.clone()).collect();
+    let distinct: BTreeSet<Token> = all.iter().copied().collect();
+    assert_eq!((all.len(), distinct.len()), (3 * 2 + 3 * 16, 3 * 2 + 3 * 16));
+    assert_eq!([4, 5, 6, 7].map(|number| site.tokens(number)), [16, 16, 16, 0]);
+    assert_eq!([4, 5, 6].map(|number| site.state(number)), [Some(NodeState::Normal); 3]);
+}
+
+#[test]
+fn the_others_begin_again_if_one_of_those_that_join_together_is_removed() {
+    for steps in 1..=4 {
+        let mut site = Site::new(3);
+        three_wait(&mut site);
+        (0..steps).for_each(|_| site.step(1).expect("it goes on"));
+        let removed = site.planning().remove_joining(host(5)).expect("it joins");
+        if steps == 4 {
+            assert!(matches!(removed, Err(OperationError::TooFar(_))));
+            continue;
+        }
+        site.apply(removed.expect("it may"));
+        assert!(site.registry.has_left(host(5)) && site.phase(1).is_none());
+        assert_eq!([4, 6].map(|number| site.state(number)), [Some(NodeState::Joining); 2]);
+        // Behind the one that waited before, which may be planned at once.
+        site.run(4);
+        let unclean: Vec<HostId> = site.operations.unclean().collect();
+        assert_eq!(unclean.contains(&host(4)), steps > 1, "it has copied something: {unclean:?}");
+        assert_eq!(site.step(5).is_err(), unclean.contains(&host(4)));
+        for node in unclean {
+            site.request(OperationRequest::Cleaned(node, OperationId(4))).expect("it may");
+        }
+        site.run(5);
+        assert_eq!([4, 6].map(|number| site.tokens(number)), [16, 16]);
+    }
+}
+
+#[test]
+fn a_node_exchanges_its_only_token() {
+    let mut site = Site::new(1);
+    let one = Registration { tokens: vec![Token(4711)], has_given_tokens: true, ..registration(4, BOOT) };
+    site.apply(site.planning().join(&one).expect("it may"));
+    let moves =
+        |site: &mut Site, number: u8, token: i64| site.request(OperationRequest::Move(host(number), Token(token)));
+    assert!(moves(&mut site, 4, 5).is_err_and(|words| words.contains("not in state NORMAL")));
+    site.run(1);
+    for node in [1, 2, 3] {
+        site.request(OperationRequest::Cleaned(host(node), OperationId(1))).expect("it may");
+    }
+    assert!(moves(&mut site, 1, 5).is_err_and(|words| words.contains("cannot be moved thusly")));
+    let taken = "target token 10 is already owned by another node.";
+    assert_eq!(moves(&mut site, 4, 10), Err(taken.to_owned()));
+    assert_eq!(moves(&mut site, 4, 4711), Ok(()), "it is there");
+    assert_eq!(site.operations.all().len(), 0);
+    moves(&mut site, 4, 5).expect("it may");
+    assert!(moves(&mut site, 4, 6).is_err_and(|words| words.contains("operation 2 changes the tokens")));
+    site.run(2);
+    assert_eq!(site.registry.node(host(4)).map(|node| node.tokens.clone()), Some(vec![Token(5)]));
+    site.settings.clear();
+    moves(&mut site, 4, 6).expect("it may");
+    assert_eq!(site.registry.node(host(4)).map(|node| node.tokens.clone()), Some(vec![Token(6)]), "nothing moves");
+}
+
+#[test]
+fn a_node_gets_another_number_of_tokens() {
+    let mut site = Site::new(2);
+    let count = |site: &mut Site, count: u32| site.request(OperationRequest::TokenCount(host(1), count));
+    count(&mut site, 2).expect("it has them");
+    assert_eq!(site.operations.all().len(), 0);
+    assert!(count(&mut site, 0).is_err() && count(&mut site, 1537).is_err());
+    count(&mut site, 8).expect("it may");
+    assert!(count(&mut site, 9).is_err_and(|words| words.contains("operation 1 changes the tokens")));
+    site.run(1);
+    assert_eq!((site.state(1), site.tokens(1)), (Some(NodeState::Normal), 8));
 }
 
 #[test]
@@ -306,6 +399,8 @@ fn a_request_comes_back_from_its_bytes() {
         OperationRequest::Copied(id, host(7)),
         OperationRequest::Cleaned(host(7), id),
         OperationRequest::Abort(id),
+        OperationRequest::Move(host(7), Token(-5)),
+        OperationRequest::TokenCount(host(7), 300),
     ];
     for request in requests {
         let bytes = request.to_bytes();
