@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use runtime::Instant;
 
-use super::replacing::Replacement;
 use crate::group_site::Asking;
 
 /// A node as the operators know it.
@@ -41,6 +40,15 @@ pub(super) enum Victim {
     Leader,
     Receiver,
     Source,
+}
+
+/// A node that is replaced.
+#[derive(Debug, Clone)]
+pub(super) struct Replacement {
+    /// Its number, which is that of the node that takes its place if that has its address.
+    pub(super) gone: usize,
+    /// Its host id.
+    pub(super) host_id: String,
 }
 
 /// Orders, their outcome, and kills to come.

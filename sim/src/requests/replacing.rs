@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use membership::Replaced;
 
-use super::operating::Standing;
+use super::operating::{Replacement, Standing};
 use super::operations::{NEVER_AGAIN, Operators};
 use crate::site::Site;
 
@@ -18,15 +18,6 @@ use crate::site::Site;
 const AGAIN: Duration = Duration::from_millis(300);
 /// In the sentence of a node that is to replace one that is not known to be down.
 const ALIVE: &str = "cannot replace a live node";
-
-/// A node that is replaced.
-#[derive(Debug, Clone)]
-pub(super) struct Replacement {
-    /// Its number, which is that of the node that takes its place if that has its address.
-    gone: usize,
-    /// Its host id.
-    pub(super) host_id: String,
-}
 
 impl Operators<'_, '_> {
     /// Kills a member whose ranges have other replicas, and starts one in its place.

@@ -46,7 +46,7 @@ impl Planning<'_> {
         Ok(PlannedChanges { nodes, operations: vec![OperationChange::Queue(Rc::new(queued))] })
     }
 
-    /// The nodes that join together with those of a queued bootstrap when it is planned: those of the bootstraps that wait behind it. The changes end the latter.
+    /// The nodes that join together with those of a queued bootstrap when it is planned: those of the bootstraps that wait next. The changes end the latter.
     pub(super) fn together(&self, operation: &Operation) -> (BTreeMap<HostId, Vec<Token>>, Vec<OperationChange>) {
         let Target::Tokens(nodes) = &operation.target else { return Default::default() };
         let mut all = nodes.clone();
@@ -56,8 +56,8 @@ impl Planning<'_> {
             other.phase == Phase::Queued && flags(other) == flags(operation)
         };
         if operation.kind == Kind::Bootstrap {
-            let behind = self.operations.all().skip_while(|other| other.id <= operation.id);
-            for other in behind.take_while(is_alike) {
+            let later = self.operations.all().skip_while(|other| other.id <= operation.id);
+            for other in later.take_while(is_alike) {
                 let Target::Tokens(nodes) = &other.target else { break };
                 all.extend(nodes.clone());
                 ends.push(OperationChange::Abort(other.id, Default::default()));

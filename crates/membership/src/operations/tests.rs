@@ -192,7 +192,7 @@ fn the_others_begin_again_if_one_of_those_that_join_together_is_removed() {
         site.apply(removed.expect("it may"));
         assert!(site.registry.has_left(host(5)) && site.phase(1).is_none());
         assert_eq!([4, 6].map(|number| site.state(number)), [Some(NodeState::Joining); 2]);
-        // Behind the one that waited before, which may be planned at once.
+        // The one that waited before goes first.
         site.run(4);
         let unclean: Vec<HostId> = site.operations.unclean().collect();
         assert_eq!(unclean.contains(&host(4)), steps > 1, "it has copied something: {unclean:?}");
