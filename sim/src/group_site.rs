@@ -196,6 +196,7 @@ impl GroupSite {
             features: Default::default(),
             auto_finalize: false,
             is_without_copy: false,
+            token_count: None,
             replaces: self.replaces[node],
             phi_convict_threshold: Default::default(),
             low_bound_age: LOW_BOUND_AGE,

@@ -460,6 +460,34 @@ fn a_node_takes_the_place_of_a_dead_one_at_its_address() {
     is_replaced_by(3);
 }
 
+/// The ranges of a node that has other tokens move to and from it as those of any operation.
+#[test]
+fn a_node_that_is_started_with_another_number_of_tokens_gets_them() {
+    let net = Net::new();
+    let (builders, servers) = start_for_operators::<3>(&net);
+    let [mut first, second, third] = servers;
+    wait_for_voters(&mut first, 3);
+    let mut client = connect(&first);
+    client.query(&keyspace("two", 2)).expect("all are up");
+    client.query("CREATE TABLE two.rows (k int PRIMARY KEY, v text)").expect("all are up");
+    fill(&first, "two.rows", 150, 100);
+    third.stop();
+    let address = net.address(3);
+    let [_, _, builder] = builders;
+    let third = builder.with(&["--num-tokens", "4"]).start();
+    let tokens =
+        |server: &Server| value(server, &format!("/storage_service/tokens/{address}")).as_array().map_or(0, Vec::len);
+    until("it has four tokens", || tokens(&first) == 4 && tokens(&third) == 4);
+    until("nothing is left of an operation", || {
+        let all = value(&first, "/helenus/operations");
+        all["operations"].as_array().is_some_and(Vec::is_empty) && all["unclean"].as_array().is_some_and(Vec::is_empty)
+    });
+    for server in [&first, &third] {
+        has_rows(server, "two.rows", 150, Consistency::All, |_| true);
+    }
+    [first, second, third].into_iter().for_each(Server::stop);
+}
+
 /// One of two replicas is dead for good. A third node joins all the same, and then takes its place.
 #[test]
 fn a_node_joins_while_one_of_two_replicas_is_dead_for_good() {

@@ -25,6 +25,8 @@ pub struct ClusterConfig {
     pub auto_finalize: bool,
     /// It joins without copying what it is to own: `auto_bootstrap: false`.
     pub is_without_copy: bool,
+    /// So many tokens it is to have, also if it has others: `num_tokens`.
+    pub token_count: Option<u16>,
     /// The node whose place it takes, if it joins.
     pub replaces: Option<Replaced>,
     /// Found a cluster although seeds do not answer.

@@ -316,6 +316,7 @@ impl Settings {
             features: Features::KNOWN,
             auto_finalize: self.auto_finalize.unwrap_or(false),
             is_without_copy: !self.auto_bootstrap.unwrap_or(true),
+            token_count: self.num_tokens,
             replaces,
             found_without_silent: self.found_cluster,
             recover,

@@ -20,6 +20,7 @@ mod operations;
 pub(super) mod operations_asked;
 mod recover;
 mod search;
+mod token_count;
 pub(super) mod upgrade;
 mod upkeep;
 mod vital;
@@ -523,6 +524,7 @@ impl Inner {
             self.runtime.sleep(AGAIN).await;
         }
         tracing::info!(boot = self.boot.number, address = %self.config.broadcast, "registered this start with the cluster");
+        token_count::ask_for_token_count(self).await;
         Ok(())
     }
 
