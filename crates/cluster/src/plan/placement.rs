@@ -52,7 +52,8 @@ impl Placement {
     /// Plans by another ring from now on, with the operations of the cluster's state. Connections to nodes that stay are kept, new nodes are dialled, and the
     /// connections to those that left end.
     ///
-    /// True if requests may go to other replicas: nodes, their tokens, datacenters or racks differ, not their addresses alone; or an operation, or its phase.
+    /// True if requests may go to other replicas: nodes, their tokens, datacenters or racks differ, not their addresses alone; or an operation moves ranges, or is in
+    /// another phase of that. A node that waits to join changes nothing.
     ///
     /// # Panics
     /// If its epoch is not later, it is another node's view, or operations run that touch each other: who changes rings decides all three before.
@@ -65,7 +66,7 @@ impl Placement {
         follow(self.peers.as_ref(), &ring);
         let transition = Transition::new(&ring, operations);
         let was = self.transition.replace(transition);
-        let is_placed_otherwise = !self.transition.borrow().places_as(&was) || !ring.places_as(before.ring());
+        let is_placed_otherwise = !self.transition.borrow().places_as(&ring, (&was, before.ring()));
         *self.nodes.borrow_mut() = Rc::new(Nodes::new(ring, self.peers.as_ref()));
         self.replications.borrow_mut().clear();
         is_placed_otherwise
@@ -266,6 +267,48 @@ mod tests {
     fn operations_that_touch_each_other_are_no_placement() {
         let placement = Placement::new((ring(1), Vec::new()), None, Strategies::default(), Planted::NONE);
         placement.install(ring(2), [altering(1, "one", Phase::Planned), altering(2, "one", Phase::Copy)]);
+    }
+
+    /// The ring of all nodes, and so many more that have no tokens.
+    fn with_joining(epoch: u64, count: u8) -> Rc<Ring> {
+        let mut nodes = ring(epoch).nodes().to_vec();
+        let joining = |number: u8| Node {
+            host_id: HostId([number; 16]),
+            internode: ([10, 0, 0, number], 7000).into(),
+            tokens: Vec::new(),
+            ..nodes[0].clone()
+        };
+        let joining: Vec<Node> = (NODES..NODES + count).map(joining).collect();
+        nodes.extend(joining);
+        Rc::new(Ring::new(Epoch(epoch), nodes, NodeIndex(0)))
+    }
+
+    /// Its number rises with a phase that moves replicas, and with no node that waits, whatever else runs.
+    #[test]
+    fn a_node_that_waits_to_join_places_nothing_otherwise() {
+        let placement = Placement::new((ring(1), Vec::new()), None, Strategies::default(), Planted::NONE);
+        let joins = |node: u8, phase| {
+            let tokens = [(HostId([NODES + node; 16]), vec![Token(i64::from(node))])].into();
+            operation(1 + u64::from(node), phase, Target::Tokens(tokens))
+        };
+        let mut epoch = 1;
+        let mut install = |joining: &[Phase], nodes: u8| {
+            epoch += 1;
+            let operations = (0u8..).zip(joining).map(|(node, phase)| joins(node, *phase));
+            let is_placed_otherwise = placement.install(with_joining(epoch, nodes), operations);
+            let everywhere = placement.replication(&ReplicationStrategy::Everywhere);
+            let written = everywhere.written(Token(5), ConsistencyLevel::All).0.len();
+            (is_placed_otherwise, written - usize::from(NODES))
+        };
+        assert_eq!(install(&[Phase::Queued], 1), (false, 0));
+        assert_eq!(install(&[Phase::Planned], 1), (false, 0));
+        assert_eq!(install(&[Phase::WriteBoth], 1), (true, 1));
+        assert_eq!(install(&[Phase::Copy], 1), (false, 1));
+        assert_eq!(install(&[Phase::Copy, Phase::Queued], 2), (false, 1), "another one waits");
+        assert_eq!(install(&[Phase::Copy], 1), (false, 1), "it has given up");
+        assert_eq!(install(&[Phase::ReadNew, Phase::Queued], 2), (true, 1));
+        assert!(install(&[Phase::Done, Phase::Planned], 2).0, "the first moves nothing any more");
+        assert!(install(&[], 2).0, "a node without tokens that no operation names");
     }
 
     /// A node that waits for its turn to join is none of all nodes yet.

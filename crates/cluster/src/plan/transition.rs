@@ -13,6 +13,8 @@ pub(crate) struct Transition {
     operations: Vec<Rc<Operation>>,
     /// Nodes without tokens that an operation gives some: no strategy counts them before.
     joining: BTreeSet<HostId>,
+    /// Those of them whose operations move nothing yet: no strategy counts them at all.
+    waiting: BTreeSet<HostId>,
 }
 
 /// The change of one keyspace's replicas by an operation.
@@ -41,10 +43,14 @@ impl Transition {
             let touches = |other: &&Rc<Operation>| one.touches(other);
             assert!(!running[at + 1..].iter().any(touches), "operations that touch do not run together");
         }
-        let named: BTreeSet<HostId> = operations.iter().flat_map(|operation| hosts(&operation.target)).collect();
+        let named_by = |is_of_it: fn(&&Rc<Operation>) -> bool| -> BTreeSet<HostId> {
+            operations.iter().filter(is_of_it).flat_map(|operation| hosts(&operation.target)).collect()
+        };
+        let (named, moving) = (named_by(|_| true), named_by(moves));
         let joins = |node: &&topology::Node| node.tokens.is_empty() && named.contains(&node.host_id);
-        let joining = ring.nodes().iter().filter(joins).map(|node| node.host_id).collect();
-        Transition { operations, joining }
+        let joining: BTreeSet<HostId> = ring.nodes().iter().filter(joins).map(|node| node.host_id).collect();
+        let waiting = joining.difference(&moving).copied().collect();
+        Transition { operations, joining, waiting }
     }
 
     /// The nodes that join.
@@ -88,23 +94,28 @@ impl Transition {
         Course { phase: None, tokens: None, after: None }
     }
 
-    /// True if each keyspace has the same replicas by both, on the same ring.
-    pub(crate) fn places_as(&self, other: &Transition) -> bool {
-        let (own, others) = (self.moving(), other.moving());
+    /// True if each keyspace has the same replicas by both, each on its ring. A node that waits to join makes no difference.
+    pub(crate) fn places_as(&self, ring: &Ring, (other, others): (&Transition, &Ring)) -> bool {
+        let (own, at) = (self.moving(), other.moving());
         let is_same = |((id, phase), (other, at)): (&(OperationId, Phase), &(OperationId, Phase))| {
             id == other && phase.places_as(*at)
         };
-        self.joining == other.joining && own.len() == others.len() && own.iter().zip(&others).all(is_same)
+        let moves_as = own.len() == at.len() && own.iter().zip(&at).all(is_same);
+        moves_as && ring.places_as(others, [&self.waiting, &other.waiting])
     }
 
     /// The operations in whose phase requests go elsewhere than before, by their numbers.
     fn moving(&self) -> Vec<(OperationId, Phase)> {
-        let moves = |operation: &&Rc<Operation>| !operation.phase.places_as(Phase::Planned);
         let moving = self.operations.iter().filter(moves).map(|operation| (operation.id, operation.phase));
         let mut moving: Vec<(OperationId, Phase)> = moving.collect();
         moving.sort_unstable();
         moving
     }
+}
+
+/// True if requests go elsewhere in the operation's phase than before it.
+fn moves(operation: &&Rc<Operation>) -> bool {
+    !operation.phase.places_as(Phase::Planned)
 }
 
 /// The nodes whose tokens an operation changes.

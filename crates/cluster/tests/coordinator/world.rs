@@ -51,6 +51,8 @@ pub enum Change {
     Ring(u8),
     /// The third node joins the first two; the operation is in this phase.
     Joining(Phase),
+    /// The same, and a fourth node waits for its turn to join.
+    JoiningBefore(Phase),
     /// The keyspace is to have so many replicas; the operation is in this phase.
     Altering(Phase, u32),
     /// The table is emptied.
@@ -130,6 +132,21 @@ fn joining(shape: Shape, epoch: u64, phase: Phase, local: u8) -> (Rc<Ring>, Rc<O
     let (copied, has_given_tokens) = (Default::default(), false);
     let operation = Operation { id, kind, phase, target, copied, has_given_tokens, is_without_copy, is_forced, lost };
     (Rc::new(Ring::new(Epoch(epoch), nodes, NodeIndex(u16::from(local)))), Rc::new(operation))
+}
+
+/// The ring with a fourth node, and the operation by which that is to join after another one.
+fn with_queued(ring: &Ring, other: &Operation) -> (Rc<Ring>, Rc<Operation>) {
+    let node = Node {
+        host_id: host_id(NODES),
+        address: SocketAddr::new(ip(NODES), 9042),
+        internode: SocketAddr::new(ip(NODES), 7000),
+        tokens: Vec::new(),
+        ..ring.local_node().clone()
+    };
+    let target = Target::Tokens([(node.host_id, vec![Token(17)])].into());
+    let queued = Operation { id: OperationId(other.id.0 + 1), phase: Phase::Queued, target, ..other.clone() };
+    let nodes = ring.nodes().iter().cloned().chain([node]).collect();
+    (Rc::new(Ring::new(ring.epoch(), nodes, ring.local())), Rc::new(queued))
 }
 
 /// The operation by which the third node joins.
@@ -313,6 +330,11 @@ impl Member {
             Change::Joining(phase) => {
                 let (ring, operation) = joining(self.site.shape, epoch.0, phase, self.number);
                 coordinator.install_ring(ring, Some(operation));
+            }
+            Change::JoiningBefore(phase) => {
+                let (ring, operation) = joining(self.site.shape, epoch.0, phase, self.number);
+                let (ring, queued) = with_queued(&ring, &operation);
+                coordinator.install_ring(ring, [operation, queued]);
             }
             Change::Altering(phase, replication_factor) => {
                 let (before, after) = (self.site.shape.strategy(), ReplicationStrategy::Simple { replication_factor });
