@@ -260,6 +260,20 @@ bugs! {
         "A node that gains a range copies the rows, and not the registers of conditional statements.";
     CleanupOfPending, "cleanup-of-pending", Requests, "plan::kept::tests::a_node_keeps_what_it_is_a_replica_of_before_or_after",
         "A cleanup drops the ranges that an operation gives to the node.";
+    SourceServesOldEpoch, "source-serves-old-epoch", Coordinator, "operations::a_source_gives_nothing_before_it_refuses_plans_from_before",
+        "A node gives what it has of a range that moves while it acknowledges writes by plans from before.";
+    LateCopyApplied, "late-copy-applied", Coordinator, "operations::nothing_is_copied_for_an_operation_that_was_aborted",
+        "What is copied for an operation is applied after the operation has ended.";
+    OneSourceForTheDead, "one-source-for-the-dead", Requests, "operations::receiving::tests::the_place_of_a_dead_replica_is_filled_from_one_in_every_quorum",
+        "A node that takes a dead replica's place copies from one of the others alone.";
+    LeftoversComeBack, "leftovers-come-back", Membership, "operations::tests::a_node_with_leftovers_gains_no_range",
+        "A node that has not dropped what it lost gains ranges.";
+    TokenGivenTwice, "token-given-twice", Membership, "operations::tests::nodes_join_one_after_the_other_on_the_ring_that_they_find",
+        "A node that waited for its turn gets the tokens that were chosen for it when it began to wait, whoever has them by now.";
+    AbortLeavesPending, "abort-leaves-pending", Membership, "operations::tests::replicas_that_were_pending_are_unclean_after_an_abort",
+        "After an abort nodes keep what they have received of ranges that they do not gain.";
+    LeadForgetsPhase, "lead-forgets-phase", Membership, "operations::tests::a_step_that_is_asked_for_twice_is_taken_once",
+        "A leader's step does not say from which phase: one that comes twice passes a phase whose condition no leader looked at.";
     PurgedWhileReceiving, "purged-while-receiving", Storage, "copying::nothing_is_purged_while_a_range_is_received",
         "Compaction purges tombstones of a table while older rows of it are received.";
     LocalCountsRemote, "local-counts-remote", Coordinator, "counters::a_local_level_counts_no_answers_of_other_datacenters",

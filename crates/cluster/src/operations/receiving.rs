@@ -8,11 +8,11 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
 
-use planted::Bug;
+use planted::{Bug, Planted};
 use runtime::Elapsed;
 use schema::TableId;
-use topology::operations::{Operation, OperationId, Phase, TooFewSources};
-use topology::{HostId, ReplicationStrategy, TokenRange, murmur3};
+use topology::operations::{Operation, OperationId, Phase, RangeMove, TooFewSources};
+use topology::{HostId, NodeIndex, ReplicationStrategy, Ring, TokenRange, murmur3};
 
 use crate::paxos::STATE_TABLE;
 use crate::plan::Placement;
@@ -197,7 +197,7 @@ impl Receiving {
             if !moved.receivers(ring).any(|node| node == local) {
                 continue;
             }
-            let sources = moved.sources(ring, local, |node| nodes.is_alive(node));
+            let sources = sources_of(&moved, ring, |node| nodes.is_alive(node), self.shards.storage.planted());
             let sources = sources.map_err(|refused| ReceiveFailed::Sources { range: moved.range, refused })?;
             let mut hosts: Vec<HostId> = sources.into_iter().map(|node| ring.node(node).host_id).collect();
             hosts.sort_unstable();
@@ -243,6 +243,9 @@ impl Receiving {
                 JobState::Failed(words) => break Err(ReceiveFailed::Failed { table, words }),
             }
         };
+        if outcome == Err(ReceiveFailed::Ended) && self.shards.storage.planted().is(Bug::LateCopyApplied) {
+            return outcome;
+        }
         // Its shards forget it; one that failed is begun again. Nothing of it comes after a cleanup.
         while !participant.end(name).await.map_err(refused)? {
             self.shards.runtime.sleep(REST_MIN).await;
@@ -279,6 +282,20 @@ impl Task {
     }
 }
 
+/// The nodes that the ring's local node copies a range from, of those that are up.
+fn sources_of(
+    moved: &RangeMove,
+    ring: &Ring,
+    is_alive: impl Fn(NodeIndex) -> bool,
+    planted: Planted,
+) -> Result<Vec<NodeIndex>, TooFewSources> {
+    let mut sources = moved.sources(ring, ring.local(), is_alive)?;
+    if planted.is(Bug::OneSourceForTheDead) {
+        sources.truncate(1);
+    }
+    Ok(sources)
+}
+
 fn tasks_of(table: TableId, by_sources: &BySources) -> Vec<Task> {
     let of = |(sources, ranges): (&Vec<HostId>, &Vec<TokenRange>)| {
         let ranges = union(ranges.clone());
@@ -304,9 +321,56 @@ fn union(mut ranges: Vec<TokenRange>) -> Vec<TokenRange> {
 
 #[cfg(test)]
 mod tests {
-    use topology::Token;
+    use topology::operations::{Kind, Target};
+    use topology::{Epoch, Node, Strategies, Token};
 
     use super::*;
+
+    /// Four nodes, each with one token, of which the last one joins; as that sees them.
+    fn joining() -> (Ring, Operation) {
+        let node = |number: u8| Node {
+            host_id: HostId([number; 16]),
+            address: ([10, 0, 0, number], 9042).into(),
+            internode: ([10, 0, 0, number], 7000).into(),
+            datacenter: "datacenter1".into(),
+            rack: "rack1".into(),
+            tokens: if number < 3 { vec![Token(100 * i64::from(number))] } else { Vec::new() },
+        };
+        let operation = Operation {
+            id: OperationId(1),
+            kind: Kind::Bootstrap,
+            phase: Phase::Copy,
+            target: Target::Tokens([(HostId([3; 16]), vec![Token(50)])].into()),
+            lost: Default::default(),
+            copied: Default::default(),
+            has_given_tokens: false,
+            is_without_copy: false,
+            is_forced: false,
+        };
+        (Ring::new(Epoch(1), (0..4).map(node).collect(), NodeIndex(3)), operation)
+    }
+
+    /// Each pair of replicas may be all that have a row: the dead one and either of the others. Planted: one-source-for-the-dead.
+    #[test]
+    fn the_place_of_a_dead_replica_is_filled_from_one_in_every_quorum() {
+        let (ring, operation) = joining();
+        let strategy = ReplicationStrategy::Simple { replication_factor: 3 };
+        let moves = operation.moves(&ring, &strategy, &Strategies::default()).expect("built in");
+        assert!(!moves.is_empty(), "each range has a replica more to lose");
+        for moved in moves {
+            let dead = moved.counterpart(&ring, ring.local()).expect("a replica loses the range");
+            let sources =
+                |is_alive: &dyn Fn(NodeIndex) -> bool| sources_of(&moved, &ring, is_alive, crate::planted_by_test());
+            assert_eq!(sources(&|_| true), Ok(vec![dead]), "it takes the place of one that is up");
+            let from = sources(&|node| node != dead).expect("two are up");
+            let old = moved.old_replicas();
+            for other in old.iter().filter(|other| **other != dead) {
+                let holding = [dead, *other];
+                let misses = format!("{holding:?} have a row, and {from:?} are asked");
+                assert!(from.iter().any(|source| holding.contains(source)), "{misses}");
+            }
+        }
+    }
 
     #[test]
     fn ranges_that_touch_or_overlap_are_one() {

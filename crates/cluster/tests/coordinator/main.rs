@@ -9,5 +9,6 @@ mod moving;
 mod operations;
 mod overtaken;
 mod serial;
+mod tenures;
 mod timeouts;
 mod world;

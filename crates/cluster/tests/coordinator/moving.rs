@@ -55,7 +55,7 @@ fn staying_at(node: &Member, owner: u8) -> &'static [u8] {
 }
 
 /// A key whose only replica is a node, and after the operation the third one.
-fn moving_from(node: &Member, owner: u8) -> &'static [u8] {
+pub fn moving_from(node: &Member, owner: u8) -> &'static [u8] {
     let keys = moving_of(1);
     keys.into_iter().find(|key| node.replicas(key) == [owner]).expect("the first node loses some key")
 }

@@ -1,29 +1,58 @@
 //! A node that gains ranges copies them: the third node joins two, each of which has all until then.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
+use std::time::Duration;
 
 use cluster::coordinator::{CopyFigures, KeyspaceToCopy, ReceiveFailed, receiving};
 use cluster::paxos::STATE_TABLE;
 use runtime::Group;
 use runtime::sim::Link;
-use topology::ConsistencyLevel::{All, Quorum, Serial};
+use topology::ConsistencyLevel::{All, One, Quorum, Serial};
 use topology::operations::Phase;
 
-use crate::moving::{KEYS, moving, pass};
+use crate::moving::{KEYS, moving, moving_from, pass};
 use crate::serial::{KEY, write};
 use crate::world::{Change, Member, PAUSE, TABLE, joining_operation, on_nodes};
-
-/// The third node copies what it gains.
-async fn receive(node: &Member) -> Result<CopyFigures, ReceiveFailed> {
-    node.on(2, |joining| async move { receive_on(&joining).await }).await
-}
 
 async fn receive_on(joining: &Member) -> Result<CopyFigures, ReceiveFailed> {
     let operation = joining_operation(Phase::Copy);
     let strategy = joining.replication_strategy();
     let keyspace = KeyspaceToCopy { strategy, tables: vec![TABLE] };
     receiving(&joining.coordinator).receive(&operation, &[keyspace]).await
+}
+
+/// The outcome of a copy, once it is there.
+type Outcome = Rc<RefCell<Option<Result<CopyFigures, ReceiveFailed>>>>;
+
+/// The third node copies what it gains.
+async fn receive(node: &Member) -> Result<CopyFigures, ReceiveFailed> {
+    let outcome = begin_receiving(node).await;
+    ended(node, &outcome).await
+}
+
+/// It begins to.
+async fn begin_receiving(node: &Member) -> Outcome {
+    let outcome = Outcome::default();
+    let told = Rc::clone(&outcome);
+    node.on(2, |joining| async move {
+        let runtime = joining.runtime.clone();
+        drop(runtime.spawn(Group::Maintenance, async move {
+            let copied = receive_on(&joining).await;
+            *told.borrow_mut() = Some(copied);
+        }));
+    })
+    .await;
+    outcome
+}
+
+async fn ended(node: &Member, outcome: &Outcome) -> Result<CopyFigures, ReceiveFailed> {
+    loop {
+        if let Some(outcome) = outcome.borrow_mut().take() {
+            return outcome;
+        }
+        node.runtime.sleep(PAUSE).await;
+    }
 }
 
 #[test]
@@ -92,6 +121,57 @@ fn a_copy_goes_on_while_another_node_is_queued_to_join() {
 }
 
 /// Planned: paxos-not-copied.
+/// A write by the plan from before, which a source acknowledges, is for the receiver too: the source gives nothing before it refuses such plans. Planted:
+/// source-serves-old-epoch.
+#[test]
+fn a_source_gives_nothing_before_it_refuses_plans_from_before() {
+    on_nodes(1, 2, async |node| {
+        pass(&node, Phase::Planned).await;
+        let key = moving_from(&node, 0);
+        node.site.stick(0);
+        for phase in [Phase::WriteBoth, Phase::Copy] {
+            let epoch = node.site.agree(Change::Joining(phase));
+            for other in [1, 2] {
+                node.on(other, move |other| async move { other.apply_to(epoch) }).await;
+            }
+        }
+        let outcome = begin_receiving(&node).await;
+        node.runtime.sleep(Duration::from_secs(3)).await;
+        let written = node.write(vec![node.planned(key)], One).await;
+        assert_eq!(written, Ok(()), "it knows of no other replica");
+        node.site.loosen(0);
+        ended(&node, &outcome).await.expect("both sources are up");
+        let rows = node.on(2, move |joining| async move { joining.own_rows_of(TABLE, key).await }).await;
+        assert_eq!(rows, 1, "acknowledged, and read from the third node alone when the operation ends");
+    });
+}
+
+/// What comes after the end of an operation is not applied, though the source does not know the end yet. Planted: late-copy-applied.
+#[test]
+fn nothing_is_copied_for_an_operation_that_was_aborted() {
+    on_nodes(1, 2, async |node| {
+        pass(&node, Phase::Planned).await;
+        let key = moving_from(&node, 0);
+        assert_eq!(node.write(vec![node.planned(key)], All).await, Ok(()));
+        for phase in [Phase::WriteBoth, Phase::Copy] {
+            pass(&node, phase).await;
+        }
+        node.site.stick(0);
+        node.site.link(0, 2, Link { is_cut: true, ..Link::default() });
+        let outcome = begin_receiving(&node).await;
+        node.runtime.sleep(500 * PAUSE).await;
+        let aborted = node.site.agree(Change::Joining(Phase::Aborted));
+        node.on(2, move |joining| async move { joining.apply_to(aborted) }).await;
+        assert_eq!(ended(&node, &outcome).await, Err(ReceiveFailed::Ended));
+        // The source's answers arrive from here on.
+        node.site.link(0, 2, Link::default());
+        node.runtime.sleep(Duration::from_secs(20)).await;
+        let rows = node.on(2, move |joining| async move { joining.own_rows_of(TABLE, key).await }).await;
+        assert_eq!(rows, 0, "it could return when its deletion is purged elsewhere");
+    });
+}
+
+/// Planted: paxos-not-copied.
 #[test]
 fn registers_of_conditional_statements_move_with_their_rows() {
     on_nodes(2, 2, async |node| {

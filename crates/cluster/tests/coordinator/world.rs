@@ -26,7 +26,7 @@ use topology::{ConsistencyLevel, Epoch, HostId, Node, NodeIndex, ReplicationStra
 
 pub const TABLE: TableId = TableId([7; 16]);
 /// A table of counters.
-const COUNTS: TableId = TableId([8; 16]);
+pub const COUNTS: TableId = TableId([8; 16]);
 /// The epoch of the state that all nodes begin with.
 pub const FIRST: u64 = 5;
 const NODES: u8 = 3;
@@ -53,6 +53,8 @@ pub enum Change {
     Joining(Phase),
     /// The same, and a fourth node waits for its turn to join.
     JoiningBefore(Phase),
+    /// Two nodes exchange their tokens; the operation is in this phase, or over.
+    Exchange(Phase, u8, u8),
     /// The keyspace is to have so many replicas; the operation is in this phase.
     Altering(Phase, u32),
     /// The table is emptied.
@@ -105,15 +107,25 @@ impl Shape {
 
 /// The ring of the first so many nodes, as one of them sees it.
 fn ring(shape: Shape, epoch: u64, nodes: u8, local: u8) -> Rc<Ring> {
-    let node = |number: u8| Node {
+    ring_of(shape, epoch, &[0, 1, 2][..usize::from(nodes)], local)
+}
+
+/// The same of nodes that have exchanged their tokens: `places` says whose each node has.
+fn ring_of(shape: Shape, epoch: u64, places: &[u8], local: u8) -> Rc<Ring> {
+    let node = |(number, place): (u8, &u8)| Node {
         host_id: host_id(number),
         address: SocketAddr::new(ip(number), 9042),
         internode: SocketAddr::new(ip(number), 7000),
         datacenter: shape.datacenter(number).into(),
         rack: "rack1".into(),
-        tokens: (0..4).map(|turn| Token(i64::from(turn) * (i64::MAX / 4) + i64::from(number) * (1 << 60))).collect(),
+        tokens: tokens(*place),
     };
-    Rc::new(Ring::new(Epoch(epoch), (0..nodes).map(node).collect(), NodeIndex(u16::from(local))))
+    Rc::new(Ring::new(Epoch(epoch), (0..).zip(places).map(node).collect(), NodeIndex(u16::from(local))))
+}
+
+/// The tokens that a node has at first.
+fn tokens(number: u8) -> Vec<Token> {
+    (0..4).map(|turn| Token(i64::from(turn) * (i64::MAX / 4) + i64::from(number) * (1 << 60))).collect()
 }
 
 /// The ring when the third node has joined.
@@ -147,6 +159,23 @@ fn with_queued(ring: &Ring, other: &Operation) -> (Rc<Ring>, Rc<Operation>) {
     let queued = Operation { id: OperationId(other.id.0 + 1), phase: Phase::Queued, target, ..other.clone() };
     let nodes = ring.nodes().iter().cloned().chain([node]).collect();
     (Rc::new(Ring::new(ring.epoch(), nodes, ring.local())), Rc::new(queued))
+}
+
+/// The operation by which two nodes exchange their tokens, after `before`, and whose tokens each node has until it is done.
+pub fn exchange(before: &[Change], (phase, one, other): (Phase, u8, u8)) -> (Operation, [u8; NODES as usize]) {
+    let mut places = [0, 1, 2];
+    let mut number = 1;
+    for change in before {
+        if let Change::Exchange(Phase::Done, one, other) = change {
+            places.swap(usize::from(*one), usize::from(*other));
+            number += 1;
+        }
+    }
+    let tokens_of = |node: u8| tokens(places[usize::from(node)]);
+    let target = Target::Tokens([(host_id(one), tokens_of(other)), (host_id(other), tokens_of(one))].into());
+    let (is_without_copy, is_forced, lost) = (false, false, Default::default());
+    let (copied, has_given_tokens, id, kind) = (Default::default(), true, OperationId(number), Kind::Move);
+    (Operation { id, kind, phase, target, copied, has_given_tokens, is_without_copy, is_forced, lost }, places)
 }
 
 /// The operation by which the third node joins.
@@ -216,6 +245,12 @@ impl Site {
         let mut changes = self.changes.borrow_mut();
         changes.push(change);
         FIRST + changes.len() as u64
+    }
+
+    /// The changes before an epoch.
+    pub fn changes_before(&self, epoch: Epoch) -> Vec<Change> {
+        let count = (epoch.0 - FIRST - 1) as usize;
+        self.changes.borrow()[..count].to_vec()
     }
 
     /// Sets the link from one node to another.
@@ -335,6 +370,18 @@ impl Member {
                 let (ring, operation) = joining(self.site.shape, epoch.0, phase, self.number);
                 let (ring, queued) = with_queued(&ring, &operation);
                 coordinator.install_ring(ring, [operation, queued]);
+            }
+            Change::Exchange(phase, one, other) => {
+                let before = self.site.changes_before(epoch);
+                let (operation, mut places) = exchange(&before, (phase, one, other));
+                if phase == Phase::ReadNew && [one, other].contains(&self.number) {
+                    coordinator.fence().begin_tenure(operation.id.0);
+                }
+                if phase == Phase::Done {
+                    places.swap(usize::from(one), usize::from(other));
+                }
+                let ring = ring_of(self.site.shape, epoch.0, &places, self.number);
+                coordinator.install_ring(ring, (phase != Phase::Done).then(|| Rc::new(operation)));
             }
             Change::Altering(phase, replication_factor) => {
                 let (before, after) = (self.site.shape.strategy(), ReplicationStrategy::Simple { replication_factor });
@@ -494,6 +541,25 @@ impl Member {
         let mut counts = Counts::default();
         let _ = self.coordinator.storage().read(&command, &mut counts);
         counts.0
+    }
+
+    /// The same, files included.
+    pub async fn own_count_through(&self, key: &[u8]) -> i64 {
+        let command = ReadCommand::partition(COUNTS, token_of(key), key, 1_000);
+        let mut counts = Counts::default();
+        let _ = self.coordinator.storage().read_through(&command, &mut counts).await.expect("it can be read");
+        counts.0
+    }
+
+    /// The counter of a partition as its replicas have it, which are repaired.
+    pub async fn count_at(&self, key: &[u8], level: ConsistencyLevel) -> i64 {
+        let replication = self.replication();
+        let plan = self.coordinator.plan(&replication, token_of(key), level).expect("enough are up");
+        let command = ReadCommand::partition(COUNTS, token_of(key), key, 1_000);
+        let mut count = Counts::default();
+        let done = self.coordinator.read(&plan, &counts(), command, LIMITS, &mut count).await;
+        assert_eq!(done, Ok(ReadDone::Complete));
+        count.0
     }
 
     /// The nodes that have a partition's row.

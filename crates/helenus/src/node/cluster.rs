@@ -524,7 +524,13 @@ impl Inner {
             self.runtime.sleep(AGAIN).await;
         }
         tracing::info!(boot = self.boot.number, address = %self.config.broadcast, "registered this start with the cluster");
-        token_count::ask_for_token_count(self).await;
+        let has = self.registry.borrow().node(self.local.host_id()).map(|node| (node.state, node.tokens.len()));
+        if let (Some((NodeState::Normal, tokens)), Some(count)) = (has, self.config.token_count)
+            && tokens != usize::from(count)
+        {
+            let driver = self.driver.get().expect("the engine runs");
+            token_count::ask_for(&self.runtime, driver, self.local.host_id(), (tokens, count)).await;
+        }
         Ok(())
     }
 

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use planted::Bug;
 use topology::allocate::Allocator;
 use topology::operations::{Kind, Operation, Target};
 use topology::{Epoch, Factor, HostId, Ring, Token};
@@ -97,7 +98,9 @@ impl Planning<'_> {
         operation: &Operation,
         nodes: &BTreeMap<HostId, Vec<Token>>,
     ) -> BTreeMap<HostId, Vec<Token>> {
-        let is_chosen = matches!(operation.kind, Kind::Bootstrap | Kind::TokenCount) && !operation.has_given_tokens;
+        let is_chosen = matches!(operation.kind, Kind::Bootstrap | Kind::TokenCount)
+            && !operation.has_given_tokens
+            && !self.planted.is(Bug::TokenGivenTwice);
         let Some(mut choice) = self.choice(|id| nodes.contains_key(&id)).filter(|_| is_chosen) else {
             return nodes.clone();
         };

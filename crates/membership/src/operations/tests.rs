@@ -30,7 +30,7 @@ impl Site {
 
     fn planning(&self) -> Planning<'_> {
         let Site { registry, operations, settings, strategies } = self;
-        Planning { registry, operations, settings, strategies }
+        Planning { registry, operations, settings, strategies, planted: crate::planted_by_test() }
     }
 
     fn apply(&mut self, changes: PlannedChanges) {
@@ -120,6 +120,57 @@ fn a_node_joins_by_an_operation_where_there_are_tables() {
     assert_eq!(site.operations.unclean().len(), 0, "the node that leaves is not asked to clean up");
 }
 
+/// A leader that has not heard of its step asks for it again, and so does one that another has followed. Planted: lead-forgets-phase.
+#[test]
+fn a_step_that_is_asked_for_twice_is_taken_once() {
+    let mut site = Site::new(3);
+    site.apply(site.planning().join(&of_many(4, 16)).expect("it may"));
+    let phases = [Phase::Queued, Phase::Planned, Phase::WriteBoth, Phase::Copy, Phase::ReadNew];
+    for (phase, next) in phases.iter().zip(&phases[1..]) {
+        let step = OperationRequest::Step(OperationId(1), *phase);
+        for _ in 0..2 {
+            let changes = site.planning().plan(&step).expect("it may");
+            site.apply(changes);
+            assert_eq!(site.phase(1), Some(*next), "the condition of the phase after it was looked at by no leader");
+        }
+    }
+}
+
+/// It may have kept rows whose deletions were purged since. Planted: leftovers-come-back.
+#[test]
+fn a_node_with_leftovers_gains_no_range() {
+    let mut site = Site::new(2);
+    site.apply(site.planning().join(&of_many(4, 16)).expect("it may"));
+    site.run(1);
+    assert!(site.operations.unclean().len() > 0, "some lost a range to the new node");
+    site.apply(PlannedChanges {
+        nodes: vec![NodeChange::SetState(host(4), NodeState::Leaving)],
+        operations: vec![site.planning().leave(&decommission(4), BTreeSet::new())],
+    });
+    let unclean: Vec<HostId> = site.operations.unclean().collect();
+    for node in unclean {
+        assert!(site.step(2).is_err(), "{node} would gain back what it has not dropped");
+        site.request(OperationRequest::Cleaned(node, OperationId(1))).expect("it may");
+    }
+    site.step(2).expect("all are clean");
+    assert_eq!(site.phase(2), Some(Phase::Planned));
+}
+
+/// Each may have received rows that it will not hear of again. Planted: abort-leaves-pending.
+#[test]
+fn replicas_that_were_pending_are_unclean_after_an_abort() {
+    for (steps, pending) in [(1, vec![]), (2, vec![host(2), host(3)]), (3, vec![host(2), host(3)])] {
+        let mut site = Site::new(2);
+        site.apply(PlannedChanges {
+            nodes: vec![NodeChange::SetState(host(1), NodeState::Leaving)],
+            operations: vec![site.planning().leave(&decommission(1), BTreeSet::new())],
+        });
+        (0..steps).for_each(|_| site.step(1).expect("it goes on"));
+        site.request(OperationRequest::Abort(OperationId(1))).expect("it may");
+        assert!(site.operations.unclean().eq(pending), "after {steps} steps");
+    }
+}
+
 #[test]
 fn a_node_that_leaves_takes_its_leftovers_along() {
     let mut site = Site::new(3);
@@ -137,6 +188,7 @@ fn a_node_that_leaves_takes_its_leftovers_along() {
     assert_eq!(site.operations.unclean().len(), 0, "it would be unclean for ever");
 }
 
+/// Planted: token-given-twice.
 #[test]
 fn nodes_join_one_after_the_other_on_the_ring_that_they_find() {
     let mut site = Site::new(3);
@@ -151,7 +203,7 @@ fn nodes_join_one_after_the_other_on_the_ring_that_they_find() {
         site.request(OperationRequest::Cleaned(host(node), OperationId(1))).expect("it may");
     }
     site.run(2);
-    assert_eq!((site.state(5), site.tokens(5)), (Some(NodeState::Normal), 16));
+    assert_eq!((site.state(5), site.tokens(5)), (Some(NodeState::Normal), 16), "none was given to the other before");
 }
 
 /// Nodes 4, 5 and 6 wait together; 7 has tokens of its operator's choice.

@@ -144,7 +144,8 @@ fn look(node: &Operator, member: &Member) -> Vec<Look> {
     let settings = settings(state.of::<SchemaDomain>());
     let registry = state.of::<TopologyDomain>();
     let strategies = &node.strategies;
-    let planning = Planning { registry, operations, settings: &settings, strategies };
+    let planted = node.engine.coordinator().storage().planted();
+    let planning = Planning { registry, operations, settings: &settings, strategies, planted };
     let mut looks = Vec::new();
     for operation in operations.running() {
         let known = seen.entry(operation.id).or_insert_with(|| Seen { phase: operation.phase, epoch, moves: None });

@@ -1,22 +1,18 @@
 //! Another number of tokens for this node: `num_tokens` of a start, where the node has others.
 
+use std::time::Duration;
+
 use membership::OperationRequest;
-use metadata::group::Answer;
+use metadata::group::{Answer, Driver};
 use query::OPERATION;
-use topology::nodes::NodeState;
+use runtime::Runtime;
+use topology::HostId;
 
-use super::{AGAIN, Inner};
+/// Between two tries.
+const AGAIN: Duration = Duration::from_millis(500);
 
-/// Asks for as many tokens as this start is to have, however long that takes. The node has them when their operation is done.
-pub(super) async fn ask_for_token_count(inner: &Inner) {
-    let Some(count) = inner.config.token_count else { return };
-    let own = inner.local.host_id();
-    let has = inner.registry.borrow().node(own).map(|node| (node.state, node.tokens.len()));
-    let Some((NodeState::Normal, tokens)) = has else { return };
-    if tokens == usize::from(count) {
-        return;
-    }
-    let driver = inner.driver.get().expect("the engine runs");
+/// Asks for `count` tokens instead of those that the node has, however long that takes. The node has them when their operation is done.
+pub(super) async fn ask_for(runtime: &Runtime, driver: &Driver, own: HostId, (tokens, count): (usize, u16)) {
     let request = OperationRequest::TokenCount(own, count.into());
     let intention = [&[OPERATION][..], &request.to_bytes()].concat();
     loop {
@@ -33,6 +29,6 @@ pub(super) async fn ask_for_token_count(inner: &Inner) {
             }
             answer => tracing::warn!(?answer, "request for another number of tokens not answered; retrying"),
         }
-        inner.runtime.sleep(AGAIN).await;
+        runtime.sleep(AGAIN).await;
     }
 }

@@ -148,6 +148,7 @@ impl Planner for EngineApplier {
             operations: state.of::<OperationsDomain>(),
             schema: state.of::<SchemaDomain>(),
             strategies: &engine.inner.strategies,
+            planted: engine.inner.coordinator.storage().planted(),
         };
         let own = engine.inner.node.host_id;
         let is_up = |id| id == own || self.links.as_ref().is_some_and(|links| links.is_up(id));

@@ -10,6 +10,7 @@ use membership::{
 };
 use metadata::group::{Configuration, Plan, node_id};
 use metadata::{Entry, Part};
+use planted::Planted;
 use schema::{Schema, SchemaChange};
 use topology::nodes::Registry;
 use topology::operations::Operations;
@@ -25,6 +26,7 @@ pub(super) struct NodesPlanner<'a> {
     pub(super) operations: &'a Operations,
     pub(super) schema: &'a Schema,
     pub(super) strategies: &'a Strategies,
+    pub(super) planted: Planted,
 }
 
 impl NodesPlanner<'_> {
@@ -109,6 +111,7 @@ impl NodesPlanner<'_> {
             operations: self.operations,
             settings: &settings,
             strategies: self.strategies,
+            planted: self.planted,
         })
     }
 }
@@ -226,7 +229,7 @@ mod tests {
 
         fn planner(&self) -> NodesPlanner<'_> {
             let Site { registry, operations, schema, strategies } = self;
-            NodesPlanner { registry, operations, schema, strategies }
+            NodesPlanner { registry, operations, schema, strategies, planted: Planted::NONE }
         }
 
         /// Applies a plan; the error is its refusal.
