@@ -146,7 +146,7 @@ fn a_source_gives_nothing_before_it_refuses_plans_from_before() {
     });
 }
 
-/// What comes after the end of an operation is not applied, though the source does not know the end yet. Planted: late-copy-applied.
+/// Data that comes after the end of an operation is not applied, though the source does not know the end yet. Planted: late-copy-applied.
 #[test]
 fn nothing_is_copied_for_an_operation_that_was_aborted() {
     on_nodes(1, 2, async |node| {
