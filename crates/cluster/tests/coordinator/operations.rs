@@ -14,7 +14,7 @@ async fn receive(node: &Member) -> Result<CopyFigures, ReceiveFailed> {
     node.on(2, |joining| async move {
         let operation = joining_operation(Phase::Copy);
         let strategy = joining.replication_strategy();
-        let keyspace = KeyspaceToCopy { strategy, tables: vec![TABLE] };
+        let keyspace = KeyspaceToCopy { name: "ks".to_owned(), strategy, tables: vec![TABLE] };
         receiving(&joining.coordinator).receive(&operation, &[keyspace]).await
     })
     .await
