@@ -17,6 +17,7 @@ use topology::nodes::{NodeChange, NodeState, Registry, TOKENS_MAX};
 use topology::operations::{Kind, Operation, OperationChange, OperationId, Operations, Phase, RangeMove, Target};
 use topology::{Epoch, HostId, ReplicationStrategy, Ring, Strategies, Token};
 
+use self::choice::Tokens;
 use crate::leave::{Departure, Leave};
 use crate::replace::ReplaceError;
 
@@ -52,7 +53,7 @@ pub struct Planning<'a> {
     pub registry: &'a Registry,
     /// The operations.
     pub operations: &'a Operations,
-    /// The replication of keyspaces that have tables.
+    /// The replication by which keyspaces that have tables are placed.
     pub settings: &'a BTreeSet<ReplicationStrategy>,
     /// The rules of the settings.
     pub strategies: &'a Strategies,
@@ -60,13 +61,15 @@ pub struct Planning<'a> {
     pub planted: Planted,
 }
 
-/// The changes of one entry. Both may be empty: all is so already.
+/// The changes of one entry. All may be empty: all is so already.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PlannedChanges {
     /// Of the registry.
     pub nodes: Vec<NodeChange>,
     /// Of the operations.
     pub operations: Vec<OperationChange>,
+    /// The keyspace that has another replication in the schema from then on: that from before an operation which is aborted.
+    pub replication: Option<(String, ReplicationStrategy)>,
 }
 
 /// Error of a request that is refused.
@@ -132,7 +135,13 @@ impl Planning<'_> {
     pub fn moves(&self, operation: &Operation) -> Result<Vec<RangeMove>, OperationError> {
         let Some(ring) = self.ring() else { return Ok(Vec::new()) };
         let mut all = Vec::new();
-        for setting in self.settings {
+        // One of replication is of its own keyspace, whichever others there are.
+        let own = match &operation.target {
+            Target::Replication { before, .. } => Some(before),
+            Target::Tokens(_) | Target::Copy { .. } => None,
+        };
+        let settings = self.settings.iter().filter(|_| own.is_none());
+        for setting in own.into_iter().chain(settings) {
             let moves = operation.moves(&ring, setting, self.strategies);
             all.extend(moves.map_err(|error| OperationError::Rules(error.to_string()))?);
         }
@@ -161,7 +170,7 @@ impl Planning<'_> {
         };
         let begin_again = |unclean| {
             let aborted = OperationChange::Abort(operation.id, unclean);
-            PlannedChanges { nodes: Vec::new(), operations: vec![aborted, again] }
+            PlannedChanges { operations: vec![aborted, again], ..PlannedChanges::default() }
         };
         Some(self.left_by(operation).map(begin_again))
     }
@@ -185,7 +194,7 @@ impl Planning<'_> {
         OperationChange::Queue(Rc::new(queued))
     }
 
-    fn queued(&self, kind: Kind, target: Target) -> Operation {
+    pub(crate) fn queued(&self, kind: Kind, target: Target) -> Operation {
         let (id, phase) = (self.operations.next(), Phase::Queued);
         let (lost, copied) = (BTreeSet::new(), BTreeSet::new());
         let (has_given_tokens, is_without_copy, is_forced) = (false, false, false);
@@ -244,7 +253,8 @@ impl Planning<'_> {
         gaining.retain(|host| self.registry.node(*host).is_some_and(|node| node.state != NodeState::Joining));
         let gained = (!gaining.is_empty()).then_some(OperationChange::Gained(operation.id, gaining));
         let advance = OperationChange::Advance(operation.id, Phase::ReadNew);
-        Ok(PlannedChanges { nodes: Vec::new(), operations: gained.into_iter().chain([advance]).collect() })
+        let operations = gained.into_iter().chain([advance]).collect();
+        Ok(PlannedChanges { operations, ..PlannedChanges::default() })
     }
 
     /// Fixes the tokens. Refused while a node that gains a range is unclean.
@@ -254,7 +264,7 @@ impl Planning<'_> {
         }
         let (together, mut operations) = self.together(operation);
         let target = match &operation.target {
-            Target::Tokens(_) => Target::Tokens(self.chosen_again(operation, &together)),
+            Target::Tokens(_) => Target::Tokens(Tokens(self).chosen_again(operation, &together)),
             target => target.clone(),
         };
         let planned = Operation { target: target.clone(), ..operation.clone() };
@@ -277,7 +287,7 @@ impl Planning<'_> {
             }
         }
         operations.push(OperationChange::Plan(operation.id, target));
-        Ok(PlannedChanges { nodes: Vec::new(), operations })
+        Ok(PlannedChanges { operations, ..PlannedChanges::default() })
     }
 
     /// The nodes get their tokens, and those that lose ranges and stay are unclean. One that leaves takes its leftovers along.
@@ -303,10 +313,11 @@ impl Planning<'_> {
             let leaving = target.iter().filter(leaves);
             operations.extend(leaving.map(|(host, _)| OperationChange::Cleaned(*host, operation.id)));
         }
-        Ok(PlannedChanges { nodes, operations })
+        Ok(PlannedChanges { nodes, operations, ..PlannedChanges::default() })
     }
 
-    /// Joining nodes are removed, leaving ones stay, and pending replicas that stay are unclean.
+    /// Joining nodes are removed, leaving ones stay, and pending replicas that stay are unclean. A keyspace has its replication from before in the schema too, unless
+    /// another one is queued for it, which begins there then.
     fn abort(&self, operation: &Operation) -> Result<PlannedChanges, OperationError> {
         if !operation.phase.may_abort() {
             return Err(OperationError::TooFar(operation.id));
@@ -325,7 +336,19 @@ impl Planning<'_> {
                 }
             }
         }
-        Ok(PlannedChanges { nodes, operations: vec![OperationChange::Abort(operation.id, unclean)] })
+        let mut operations = vec![OperationChange::Abort(operation.id, unclean)];
+        let mut replication = None;
+        if let Target::Replication { keyspace, before, .. } = &operation.target {
+            let mut later =
+                self.operations.all().filter(|other| other.id > operation.id && other.is_of_keyspace(keyspace));
+            match later.next().map(|later| (later, &later.target)) {
+                Some((later, Target::Replication { after, .. })) => {
+                    operations.extend(self.replaced(later, before, after));
+                }
+                _ => replication = Some((keyspace.clone(), before.clone())),
+            }
+        }
+        Ok(PlannedChanges { nodes, operations, replication })
     }
 
     /// The nodes that have data of ranges that they do not own if an operation is aborted now.
@@ -335,7 +358,7 @@ impl Planning<'_> {
         Ok(self.hosts_of(moves.iter().flat_map(RangeMove::pending)))
     }
 
-    fn hosts_of(&self, nodes: impl Iterator<Item = topology::NodeIndex>) -> BTreeSet<HostId> {
+    pub(crate) fn hosts_of(&self, nodes: impl Iterator<Item = topology::NodeIndex>) -> BTreeSet<HostId> {
         let indices: BTreeSet<_> = nodes.collect();
         let ring = self.ring();
         ring.map(|ring| indices.into_iter().map(|node| ring.node(node).host_id).collect()).unwrap_or_default()

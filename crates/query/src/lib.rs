@@ -41,7 +41,7 @@ pub use event::{Event, NodeEvent};
 pub use guardrails::{ConsistencyLevels, Guardrails, Listed, Threshold, ThresholdUnit};
 pub use hand_over::HandedBack;
 pub use node::NodeInfo;
-pub use nodes::{LEAVE, MEMBERSHIP, OPERATION};
+pub use nodes::{LEAVE, MEMBERSHIP, OPERATION, REBUILD};
 pub use outcome::{Outcome, refuse_text};
 pub use parts::{EngineOptions, EngineParts, EngineSeats, GroupLinks, engine_seats};
 pub use session::Session;

@@ -9,7 +9,7 @@ use std::rc::{Rc, Weak};
 
 use internode::{Other, Peer, Peers};
 use planted::Planted;
-use topology::operations::{Operation, OperationId, Phase, RangeMove};
+use topology::operations::{Operation, OperationId, Phase, RangeMove, Target};
 use topology::{HostId, ReplicationStrategy, Ring, Strategies};
 
 use super::nodes::Nodes;
@@ -77,10 +77,10 @@ impl Placement {
         Rc::clone(&self.nodes.borrow())
     }
 
-    /// The replication of a keyspace with this strategy on the present ring: its own while an operation moves its replicas, else [that of the
-    /// strategy](Placement::replication).
+    /// The replication of a keyspace with this strategy in the schema, on the present ring: its own while an operation of it is queued or runs, before which it is
+    /// placed by the strategy from before; else [that of the strategy](Placement::replication).
     pub(crate) fn replication_of(&self, keyspace: &str, strategy: &ReplicationStrategy) -> Rc<Replication> {
-        let is_own = self.transition.borrow().is_of(keyspace, strategy);
+        let is_own = self.transition.borrow().is_of(keyspace);
         self.replication_as(is_own.then_some(keyspace), strategy)
     }
 
@@ -112,14 +112,26 @@ impl Placement {
         self.transition.borrow().phase_of(id) == Some(phase)
     }
 
-    /// The ranges that an operation moves, of keyspaces with this strategy. Fails where its rules are not known.
+    /// The ranges that an operation moves, of a keyspace with this strategy in the schema. Fails where its rules are not known.
     pub(crate) fn moves(
         &self,
         operation: &Operation,
-        strategy: &ReplicationStrategy,
+        (keyspace, strategy): (&str, &ReplicationStrategy),
     ) -> Result<Vec<RangeMove>, String> {
+        let is_of_another =
+            matches!(operation.target, Target::Replication { .. }) && !operation.is_of_keyspace(keyspace);
+        if is_of_another {
+            return Ok(Vec::new());
+        }
+        let transition = self.transition.borrow();
+        let strategy = transition.placed_by(keyspace, strategy);
         let moves = operation.moves(self.nodes().ring(), strategy, &self.strategies);
         moves.map_err(|error| error.to_string())
+    }
+
+    /// The strategy by which a keyspace is placed that has this one in the schema.
+    pub(super) fn placed_by(&self, keyspace: &str, strategy: &ReplicationStrategy) -> ReplicationStrategy {
+        self.transition.borrow().placed_by(keyspace, strategy).clone()
     }
 
     /// The rules that keyspaces may name, the operation that runs and moves replicas of a keyspace, if one does, and the bug that was planted.
@@ -152,7 +164,7 @@ fn follow(peers: Option<&Peers>, ring: &Ring) {
 
 #[cfg(test)]
 mod tests {
-    use topology::operations::{Kind, OperationId, Phase, Target};
+    use topology::operations::{Kind, OperationId, Phase};
     use topology::{ConsistencyLevel, Epoch, Node, NodeIndex, Required, Token, token_of};
 
     use super::*;
@@ -250,16 +262,48 @@ mod tests {
             placement.install(ring(epoch), operations)
         };
         assert!(!install(vec![altering(1, "one", Phase::Planned), altering(2, "two", Phase::Queued)]));
-        assert_eq!([written("one"), written("two")], [(2, false), (2, true)]);
+        assert_eq!([written("one"), written("two"), written("three")], [(2, false), (2, false), (2, true)]);
         assert!(install(vec![altering(1, "one", Phase::WriteBoth), altering(2, "two", Phase::Planned)]));
         assert_eq!([written("one"), written("two"), written("three")], [(3, false), (2, false), (2, true)]);
         assert!(!install(vec![altering(1, "one", Phase::Copy), altering(2, "two", Phase::Planned)]));
         assert!(install(vec![altering(1, "one", Phase::ReadNew), altering(2, "two", Phase::WriteBoth)]));
         assert_eq!([written("one"), written("two"), written("three")], [(3, false), (3, false), (2, true)]);
-        // The keyspace has its new strategy when its operation is over, or a moment before.
-        assert_eq!(placement.replication_of("one", &strategy(3)).replicas(Token(5)).len(), 3);
-        assert!(install(vec![altering(2, "two", Phase::Aborted)]));
-        assert_eq!([written("one"), written("two")], [(2, true), (2, true)]);
+        // The operation of one is done, and that of two waits for it: the schema has the new strategy from the beginning.
+        let second = |phase| {
+            let (keyspace, before, after) = ("one".to_owned(), strategy(3), strategy(5));
+            operation(3, phase, Target::Replication { keyspace, before, after })
+        };
+        assert!(!install(vec![
+            altering(1, "one", Phase::ReadNew),
+            altering(2, "two", Phase::WriteBoth),
+            second(Phase::Queued)
+        ]));
+        let replicas =
+            |keyspace: &str, factor| placement.replication_of(keyspace, &strategy(factor)).replicas(Token(5)).len();
+        assert_eq!(
+            [written("one"), (replicas("one", 5), true), (replicas("two", 3), true)],
+            [(3, false), (2, true), (2, true)]
+        );
+        assert!(install(vec![altering(2, "two", Phase::Aborted), second(Phase::Queued)]));
+        assert_eq!([written("two"), (replicas("one", 5), true)], [(2, true), (3, true)], "not five before it runs");
+        assert!(!install(Vec::new()), "a queued operation that is aborted moves nothing");
+        assert_eq!(replicas("one", 3), 3);
+    }
+
+    /// A keyspace whose new replication waits for nodes that join is placed by the one before, on both rings.
+    #[test]
+    fn a_queued_replication_is_none_while_tokens_move() {
+        let placement = Placement::new((ring(1), Vec::new()), None, Strategies::default(), Planted::NONE);
+        let last = HostId([NODES - 1; 16]);
+        let leaves = |phase| operation(1, phase, Target::Tokens([(last, Vec::new())].into()));
+        for (epoch, phase) in [(2, Phase::Planned), (3, Phase::WriteBoth), (4, Phase::ReadNew)] {
+            placement.install(ring(epoch), [leaves(phase), altering(2, "one", Phase::Queued)]);
+            let [own, of_all] = [placement.replication_of("one", &strategy(3)), placement.replication(&strategy(2))];
+            for token in (0..200u8).map(|key| token_of(&[key])) {
+                let written = |of: &Replication| of.written(token, ConsistencyLevel::Quorum).0.to_vec();
+                assert_eq!(written(&own), written(&of_all), "{phase} {token}");
+            }
+        }
     }
 
     #[test]

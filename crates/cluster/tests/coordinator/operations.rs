@@ -18,7 +18,7 @@ use crate::world::{Change, Member, PAUSE, TABLE, joining_operation, on_nodes};
 async fn receive_on(joining: &Member) -> Result<CopyFigures, ReceiveFailed> {
     let operation = joining_operation(Phase::Copy);
     let strategy = joining.replication_strategy();
-    let keyspace = KeyspaceToCopy { strategy, tables: vec![TABLE] };
+    let keyspace = KeyspaceToCopy { name: "ks".to_owned(), strategy, tables: vec![TABLE] };
     receiving(&joining.coordinator).receive(&operation, &[keyspace]).await
 }
 

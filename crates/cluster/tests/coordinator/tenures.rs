@@ -31,7 +31,7 @@ async fn exchanged(node: &Rc<Member>, (one, other): (u8, u8)) {
                 let before = receiver.site.changes_before(Epoch(epoch));
                 let (operation, _) = exchange(&before, (Phase::Copy, one, other));
                 let strategy = receiver.replication_strategy();
-                let keyspace = KeyspaceToCopy { strategy, tables: vec![COUNTS] };
+                let keyspace = KeyspaceToCopy { name: "ks".to_owned(), strategy, tables: vec![COUNTS] };
                 receiving(&receiver.coordinator).receive(&operation, &[keyspace]).await.expect("its sources are up");
             })
             .await;

@@ -7,6 +7,7 @@ use topology::nodes::{NodeChange, NodeState, RegisteredNode};
 use topology::operations::{Kind, Operation, OperationChange, Phase, Target};
 use topology::{HostId, Token};
 
+use super::choice::Tokens;
 use super::{OperationError, PlannedChanges, Planning};
 use crate::replace::replaced;
 use crate::request::Registration;
@@ -22,14 +23,14 @@ impl Planning<'_> {
         let gone = replaced(self.registry, registration)?;
         let tokens = match gone {
             Some((_, replaced)) => replaced.tokens.clone(),
-            None => self.tokens_for(registration)?,
+            None => Tokens(self).of_joining(registration)?,
         };
         let leaves = gone.map(|(gone, _)| NodeChange::SetState(gone, NodeState::Leaving));
         if self.settings.is_empty() && self.operations.all().len() == 0 {
             let releases = gone.map(|(gone, _)| NodeChange::SetTokens(gone, Vec::new()));
             let joins = node(NodeState::Normal, tokens);
             let nodes = leaves.into_iter().chain(releases).chain([joins]).collect();
-            return Ok(PlannedChanges { nodes, operations: Vec::new() });
+            return Ok(PlannedChanges { nodes, ..PlannedChanges::default() });
         }
         let queued = match gone {
             Some((gone, _)) => {
@@ -43,7 +44,8 @@ impl Planning<'_> {
             },
         };
         let nodes = leaves.into_iter().chain([node(NodeState::Joining, Vec::new())]).collect();
-        Ok(PlannedChanges { nodes, operations: vec![OperationChange::Queue(Rc::new(queued))] })
+        let operations = vec![OperationChange::Queue(Rc::new(queued))];
+        Ok(PlannedChanges { nodes, operations, ..PlannedChanges::default() })
     }
 
     /// The nodes that join together with those of a queued bootstrap when it is planned: those of the bootstraps that wait next. The changes end the latter.
@@ -87,7 +89,7 @@ impl Planning<'_> {
             unclean.remove(&host);
             let aborted = OperationChange::Abort(operation.id, unclean);
             let operations = vec![aborted, OperationChange::Queue(Rc::new(again))];
-            PlannedChanges { nodes: vec![NodeChange::Remove(host)], operations }
+            PlannedChanges { nodes: vec![NodeChange::Remove(host)], operations, ..PlannedChanges::default() }
         };
         Some(self.left_by(operation).map(begin_again))
     }

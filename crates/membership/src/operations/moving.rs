@@ -6,6 +6,7 @@ use topology::nodes::{NodeChange, NodeState, RegisteredNode, TOKENS_MAX};
 use topology::operations::{Kind, Operation, OperationChange, Target};
 use topology::{HostId, Token};
 
+use super::choice::Tokens;
 use super::{OperationError, PlannedChanges, Planning};
 
 impl Planning<'_> {
@@ -22,7 +23,7 @@ impl Planning<'_> {
         if let Some(operation) = self.operation_of(host) {
             return self.already(operation, host, same(operation));
         }
-        if token == Token::MIN || self.registry.owner(token).is_some() || self.planned_tokens().contains(&token) {
+        if token == Token::MIN || self.registry.owner(token).is_some() || Tokens(self).planned().contains(&token) {
             return Err(OperationError::TargetTaken { token });
         }
         Ok(self.give(Kind::Move, host, vec![token]))
@@ -42,7 +43,7 @@ impl Planning<'_> {
         if let Some(operation) = self.operation_of(host) {
             return self.already(operation, host, same(operation));
         }
-        let chosen = self.others_for(host, tokens).expect("the node is of the ring");
+        let chosen = Tokens(self).others_for(host, tokens).expect("the node is of the ring");
         Ok(self.give(Kind::TokenCount, host, chosen))
     }
 
@@ -61,10 +62,12 @@ impl Planning<'_> {
 
     fn give(&self, kind: Kind, host: HostId, tokens: Vec<Token>) -> PlannedChanges {
         if self.settings.is_empty() && self.operations.all().len() == 0 {
-            return PlannedChanges { nodes: vec![NodeChange::SetTokens(host, tokens)], operations: Vec::new() };
+            let nodes = vec![NodeChange::SetTokens(host, tokens)];
+            return PlannedChanges { nodes, ..PlannedChanges::default() };
         }
         let target = Target::Tokens([(host, tokens)].into());
         let queued = Operation { has_given_tokens: kind == Kind::Move, ..self.queued(kind, target) };
-        PlannedChanges { nodes: Vec::new(), operations: vec![OperationChange::Queue(Rc::new(queued))] }
+        let operations = vec![OperationChange::Queue(Rc::new(queued))];
+        PlannedChanges { operations, ..PlannedChanges::default() }
     }
 }

@@ -104,6 +104,7 @@ fn a_node_joins_by_an_operation_where_there_are_tables() {
     site.apply(PlannedChanges {
         nodes: vec![NodeChange::SetState(host(4), NodeState::Leaving)],
         operations: vec![site.planning().leave(&decommission(4), BTreeSet::new())],
+        ..PlannedChanges::default()
     });
     assert!(site.step(2).expect_err("they would gain it back").contains("has data of ranges that it does not own"));
     for number in 1..=3 {
@@ -146,6 +147,7 @@ fn a_node_with_leftovers_gains_no_range() {
     site.apply(PlannedChanges {
         nodes: vec![NodeChange::SetState(host(4), NodeState::Leaving)],
         operations: vec![site.planning().leave(&decommission(4), BTreeSet::new())],
+        ..PlannedChanges::default()
     });
     let unclean: Vec<HostId> = site.operations.unclean().collect();
     for node in unclean {
@@ -164,6 +166,7 @@ fn replicas_that_were_pending_are_unclean_after_an_abort() {
         site.apply(PlannedChanges {
             nodes: vec![NodeChange::SetState(host(1), NodeState::Leaving)],
             operations: vec![site.planning().leave(&decommission(1), BTreeSet::new())],
+            ..PlannedChanges::default()
         });
         (0..steps).for_each(|_| site.step(1).expect("it goes on"));
         site.request(OperationRequest::Abort(OperationId(1))).expect("it may");
@@ -183,6 +186,7 @@ fn a_node_that_leaves_takes_its_leftovers_along() {
     site.apply(PlannedChanges {
         nodes: vec![NodeChange::SetState(host(1), NodeState::Leaving)],
         operations: vec![site.planning().leave(&decommission(1), BTreeSet::new())],
+        ..PlannedChanges::default()
     });
     site.run(2);
     assert_eq!(site.operations.unclean().len(), 0, "it would be unclean for ever");
@@ -332,6 +336,7 @@ fn an_aborted_join_removes_the_node_and_an_aborted_departure_keeps_it() {
     site.apply(PlannedChanges {
         nodes: vec![NodeChange::SetState(host(1), NodeState::Leaving)],
         operations: vec![site.planning().leave(&decommission(1), BTreeSet::new())],
+        ..PlannedChanges::default()
     });
     (0..3).for_each(|_| site.step(1).expect("it goes on"));
     site.request(OperationRequest::Abort(OperationId(1))).expect("it may");
