@@ -7,6 +7,7 @@ mod datacenters;
 mod intention;
 pub(super) mod low_bound;
 mod nodes;
+mod own_proposal;
 mod rows;
 mod statement;
 
@@ -29,8 +30,8 @@ use rows::{NodeTruncations, TruncateStatement};
 use statement::SchemaStatement;
 
 use applier::{EngineApplier, Nodes};
-pub(super) use asked::OwnProposal;
 pub use nodes::settings;
+pub(super) use own_proposal::OwnProposal;
 
 /// The shard that holds the metadata log.
 const LEADER: ShardId = ShardId(0);
