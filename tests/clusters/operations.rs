@@ -17,7 +17,7 @@ const KEYS: usize = 16;
 /// Answers that each load receives beside each step, so that each phase of an operation has some.
 const ANSWERS: u64 = 20;
 
-fn keyspace(name: &str, factor: u8) -> String {
+pub(super) fn keyspace(name: &str, factor: u8) -> String {
     format!("CREATE KEYSPACE {name} WITH replication = {{'class': 'NetworkTopologyStrategy', 'datacenter1': {factor}}}")
 }
 
@@ -28,7 +28,7 @@ fn slow(net: &Net, number: u8) -> Builder {
 }
 
 /// Three nodes of which all vote and the first leads, whose copies are slow.
-fn three_slow(net: &Net) -> ([Builder; 3], [Server; 3]) {
+pub(super) fn three_slow(net: &Net) -> ([Builder; 3], [Server; 3]) {
     let builders = [1, 2, 3].map(|number| slow(net, number));
     let mut servers = builders.each_ref().map(Builder::start);
     wait_for_voters(&mut servers[0], 3);
@@ -48,7 +48,7 @@ fn leads(net: &Net, servers: &[Server], number: u8) {
 }
 
 /// Lets copies go as fast as they can.
-fn hurry(server: &Server) {
+pub(super) fn hurry(server: &Server) {
     let answer = http(server.api_port, "POST", "/storage_service/stream_throughput?value=0");
     let answer = answer.expect("the node answers operators");
     assert_eq!(answer.status, 200, "{}", answer.body);
@@ -59,7 +59,7 @@ fn joining(server: &Server) -> usize {
 }
 
 /// Runs a command of an operator that must succeed.
-fn done(server: &Server, line: &str) -> Printed {
+pub(super) fn done(server: &Server, line: &str) -> Printed {
     let printed = nodetool(server, line);
     assert_eq!(printed.code, 0, "{line}: {}{}", printed.output, printed.errors);
     printed
@@ -70,12 +70,12 @@ fn host_id(server: &Server) -> String {
 }
 
 /// Waits until the node takes others for down.
-fn sees_down(server: &Server, count: u64) {
+pub(super) fn sees_down(server: &Server, count: u64) {
     until("the others are down", || value(server, "/failure_detector/count/endpoint/down") == count);
 }
 
 /// Rows of some size, each on all of its replicas.
-fn fill(server: &Server, table: &str, rows: usize, bytes: usize) {
+pub(super) fn fill(server: &Server, table: &str, rows: usize, bytes: usize) {
     let mut client = connect(server);
     let text = "x".repeat(bytes);
     for key in 0..rows {
@@ -95,7 +95,13 @@ fn answered(client: &mut Connection, text: &str, level: Consistency) -> Vec<u8> 
 }
 
 /// Checks that a node finds the rows of [`fill`], all but some, at a level.
-fn has_rows(server: &Server, table: &str, rows: usize, level: Consistency, is_there: impl Fn(usize) -> bool) {
+pub(super) fn has_rows(
+    server: &Server,
+    table: &str,
+    rows: usize,
+    level: Consistency,
+    is_there: impl Fn(usize) -> bool,
+) {
     let mut client = connect(server);
     for key in 0..rows {
         let found = answered(&mut client, &format!("SELECT v FROM {table} WHERE k = {key}"), level);
@@ -167,7 +173,7 @@ fn is_applied(body: &[u8]) -> bool {
 }
 
 /// Clients that write and read while nodes come and go, and what they know.
-struct Load {
+pub(super) struct Load {
     addresses: Vec<String>,
     is_over: AtomicBool,
     /// By key, the last version of which each later read returns this one or a newer one: acknowledged, or read.
@@ -180,7 +186,7 @@ struct Load {
 }
 
 impl Load {
-    fn new(net: &Net, nodes: u8) -> Load {
+    pub(super) fn new(net: &Net, nodes: u8) -> Load {
         let [native, ..] = net.ports();
         Load {
             addresses: (1..=nodes).map(|number| format!("{}:{native}", net.address(number))).collect(),
@@ -193,7 +199,7 @@ impl Load {
     }
 
     /// Tables of the load, with all rows that are changed by conditions.
-    fn prepare(&self, client: &mut Connection) {
+    pub(super) fn prepare(&self, client: &mut Connection) {
         let tables = [
             "CREATE TABLE ks.versions (k int PRIMARY KEY, v bigint)",
             "CREATE TABLE ks.counters (k int PRIMARY KEY, v counter)",
@@ -213,7 +219,7 @@ impl Load {
     }
 
     /// Runs the clients while a step is done, and until each has received some more answers afterwards.
-    fn beside(&self, steps: impl FnOnce()) {
+    pub(super) fn beside(&self, steps: impl FnOnce()) {
         thread::scope(|scope| {
             scope.spawn(|| self.write());
             scope.spawn(|| self.read());
@@ -234,7 +240,7 @@ impl Load {
         );
     }
 
-    fn more_answers(&self) {
+    pub(super) fn more_answers(&self) {
         let before = self.answers.each_ref().map(|answers| answers.load(Ordering::Relaxed));
         until("each client gets answers", || {
             thread::sleep(std::time::Duration::from_millis(5));
@@ -320,7 +326,7 @@ impl Load {
     }
 
     /// Judges at the end: all nodes are asked, and each replica has its say.
-    fn judge(&self, servers: &[&Server]) {
+    pub(super) fn judge(&self, servers: &[&Server]) {
         for server in servers {
             let mut client = connect(server);
             for key in 0..KEYS {

@@ -18,6 +18,7 @@ mod low_bound;
 mod moved;
 mod operations;
 pub(super) mod operations_asked;
+pub(super) mod rebuilding;
 mod recover;
 mod search;
 mod token_count;

@@ -28,6 +28,7 @@ use timeouts::{set_timeout, timeout};
 
 use super::cluster::departures::Departures;
 use super::cluster::operations_asked::{abort_operation, operations_facts};
+use super::cluster::rebuilding::{RebuildFailed, rebuild};
 use super::cluster::upgrade::{finalize_upgrade, upgrade_facts};
 use super::cluster::{Cluster, LeavingError};
 
@@ -166,6 +167,11 @@ impl Operator {
                     Departures::of(cluster).decommission(is_forced).await.map(|()| Answer::Done).map_err(stays)
                 }
                 None => Err(Refusal::Refused(ALONE.to_owned())),
+            },
+            Question::Rebuild { datacenter } => match &self.cluster {
+                Some(cluster) => rebuild(cluster, datacenter).await.map(|()| Answer::Done).map_err(not_rebuilt),
+                // There is no other node to copy from.
+                None => Ok(Answer::Done),
             },
             Question::RemoveNode { host_id, is_forced } => self.remove_node(&host_id, is_forced).await,
             Question::Operations => Ok(Answer::Operations(operations_facts(self.of_cluster()?))),
@@ -344,6 +350,13 @@ fn stays(error: LeavingError) -> Refusal {
     match error {
         LeavingError::Late { .. } | LeavingError::NoAnswer { .. } => Refusal::Failed(error.to_string()),
         error => Refusal::Refused(error.to_string()),
+    }
+}
+
+fn not_rebuilt(error: RebuildFailed) -> Refusal {
+    match error {
+        RebuildFailed::Refused(sentence) => Refusal::Refused(sentence),
+        error => Refusal::Failed(error.to_string()),
     }
 }
 

@@ -1,11 +1,13 @@
-//! `operations` and `abortbootstrap`: the operations that move token ranges, and their abort.
+//! `operations`, `abortbootstrap` and `rebuild`: the operations that move or copy token ranges, and their abort.
 
 use serde::{Deserialize, Serialize};
 
-use crate::arguments::{AbortBootstrap, Operations as Arguments, OperationsCommand};
+use crate::arguments::{AbortBootstrap, Operations as Arguments, OperationsCommand, Rebuild};
 use crate::error::ToolError;
 use crate::report::{Answer, Report};
 use crate::surroundings::{Request, Surroundings};
+
+const PART_OF_ALL: &str = "rebuild copies all ranges of all keyspaces; --keyspace, --tokens, --sources and --exclude-local-dc are not supported. To choose where it copies from, name a datacenter: rebuild -- DC";
 
 /// The operations, as the node tells them.
 #[derive(Debug, Serialize, Deserialize)]
@@ -20,6 +22,7 @@ struct Operation {
     kind: String,
     phase: String,
     nodes: Vec<String>,
+    keyspace: Option<String>,
     copied: Vec<String>,
     waits_for: Option<String>,
 }
@@ -40,6 +43,21 @@ pub(super) fn abort_bootstrap(arguments: &AbortBootstrap, node: &mut dyn Surroun
     }
 }
 
+/// Returns when the node has copied its ranges; fails if its operation was aborted.
+pub(super) fn rebuild(arguments: &Rebuild, node: &mut dyn Surroundings) -> Result<Answer, ToolError> {
+    let Rebuild { keyspace, tokens, sources, exclude_local_dc, datacenter } = arguments;
+    if keyspace.is_some() || tokens.is_some() || sources.is_some() || *exclude_local_dc {
+        return Err(ToolError::usage(PART_OF_ALL));
+    }
+    let request = Request::post("/storage_service/rebuild");
+    let request = match datacenter {
+        Some(name) => request.with("source_dc", name),
+        None => request,
+    };
+    node.order(request)?;
+    Ok(Answer::nothing())
+}
+
 fn list(node: &mut dyn Surroundings) -> Result<Operations, ToolError> {
     node.get(Request::get("/helenus/operations"))
 }
@@ -54,7 +72,12 @@ impl Report for Operations {
         let mut text = String::new();
         for operation in &self.operations {
             text += &format!("{} {}: {}\n", operation.number, operation.kind, operation.phase);
-            text += &format!("    nodes: {}\n", operation.nodes.join(", "));
+            if let Some(keyspace) = &operation.keyspace {
+                text += &format!("    keyspace: {keyspace}\n");
+            }
+            if !operation.nodes.is_empty() {
+                text += &format!("    nodes: {}\n", operation.nodes.join(", "));
+            }
             if !operation.copied.is_empty() {
                 text += &format!("    have copied: {}\n", operation.copied.join(", "));
             }
@@ -83,6 +106,7 @@ mod tests {
             kind: "bootstrap".to_owned(),
             phase: "copy".to_owned(),
             nodes: vec!["a".to_owned()],
+            keyspace: None,
             copied: Vec::new(),
             waits_for: Some("node a has not copied".to_owned()),
         };

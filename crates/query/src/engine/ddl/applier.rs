@@ -13,6 +13,7 @@ use topology::Epoch;
 use topology::nodes::Registry;
 use topology::operations::{Kind, Operation, OperationChange, Operations};
 
+use super::OwnProposal;
 use super::intention::{self, Intention, TruncateIntention, truncations_beside};
 use super::low_bound::{LOW_BOUND, plan_low_bound};
 use super::nodes::NodesPlanner;
@@ -103,7 +104,7 @@ impl EngineApplier {
                 _ => {}
             }
         }
-        let followed = self.follow(engine, (epoch, id), next, &changes).await;
+        let followed = self.follow(engine, (epoch, Some(id)), next, &changes).await;
         let bounded = match bound {
             Some(bound) => self.bound(engine, epoch, bound).await,
             None => Ok(()),
@@ -111,11 +112,12 @@ impl EngineApplier {
         followed.and(bounded)
     }
 
-    /// Has all shards plan by the nodes, the operations and the schema as they are now. A node that is not among them yet goes on alone.
+    /// Has all shards plan by the nodes, the operations and the schema as they are now: by a proposal, or by a state that was taken over as a whole. A node that is not
+    /// among them yet goes on alone.
     async fn follow(
         &self,
         engine: &Engine,
-        (epoch, id): (Index, ProposalId),
+        (epoch, id): (Index, Option<ProposalId>),
         next: Nodes,
         changes: &[SchemaChange],
     ) -> Result<(), QueryError> {
@@ -128,7 +130,7 @@ impl EngineApplier {
         let tenure = next.operations.tenure(engine.inner.node.host_id);
         let ring = of_ring.map(|(nodes, local)| InstalledRing { nodes, local, operations, tenure });
         apply_to_shards(engine, (epoch, id), ring, changes).await?;
-        if let Some(links) = self.links.as_ref().filter(|_| next != before) {
+        if let Some(links) = self.links.as_ref().filter(|_| next != before || id.is_none()) {
             links.follow(epoch, &next.registry, &next.operations);
         }
         Ok(())
@@ -141,8 +143,13 @@ fn note_queued(engine: &Engine, id: ProposalId, changes: &[OperationChange]) {
         OperationChange::Queue(operation) if operation.kind == Kind::Replication => Some(operation.id),
         _ => None,
     });
+    note(engine, id, |own| own.queued = queued);
+}
+
+/// Notes something of a proposal, if it is one of this node.
+fn note(engine: &Engine, id: ProposalId, note: impl FnOnce(&mut OwnProposal)) {
     if let Some(own) = engine.inner.own_proposals.borrow_mut().get_mut(&id) {
-        own.queued = queued;
+        note(own);
     }
 }
 
@@ -218,7 +225,7 @@ impl Applier for EngineApplier {
                 return engine.group().end(reason);
             }
             let changes = replacing(&engine.schema(), state.of::<SchemaDomain>());
-            let followed = self.follow(&engine, (epoch, ProposalId(0)), Nodes::of(&state), &changes).await;
+            let followed = self.follow(&engine, (epoch, None), Nodes::of(&state), &changes).await;
             let bounded = self.bound(&engine, epoch, state.of::<LowBoundDomain>().clone()).await;
             if let Err(error) = followed.and(bounded) {
                 tracing::error!(%error, "state of another node not applied by all shards");
@@ -270,7 +277,7 @@ async fn reached(engine: &Engine, epoch: Index, is_replaced: bool) {
 /// Has all shards apply changes that are durable, then does what may follow only then: announcements, deletions.
 async fn apply_to_shards(
     engine: &Engine,
-    (epoch, id): (Index, ProposalId),
+    (epoch, id): (Index, Option<ProposalId>),
     ring: Option<InstalledRing>,
     changes: &[SchemaChange],
 ) -> Result<(), QueryError> {
@@ -289,8 +296,8 @@ async fn apply_to_shards(
     for event in &events {
         engine.on_all_shards(|| ControlRequest::Announce { event: Event::Schema(event.clone()) }).await?;
     }
-    if let Some(own) = engine.inner.own_proposals.borrow_mut().get_mut(&id) {
-        own.event = events.into_iter().next();
+    if let Some(id) = id {
+        note(engine, id, |own| own.event = events.into_iter().next());
     }
     if !dropped.is_empty() {
         let at = snapshot_time(&engine.inner.runtime);
