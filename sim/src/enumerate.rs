@@ -1,11 +1,12 @@
 //! Crash enumeration: a small course is run once; at each boundary, that is wherever what a power cut leaves has changed, the node is
 //! started from every kind of image, and the rows are checked.
 //!
-//! There are four courses: clients that write, over several starts with other shard counts; the [`upkeep`]: compactions, a
-//! snapshot, and its way back by a start; a refresh, by which a snapshot comes back to a running node; and a few logged batches over
-//! two shards, of which every boundary is looked at.
+//! There are five courses: clients that write, over several starts with other shard counts; the [`upkeep`]: compactions, a
+//! snapshot, and its way back by a start; a refresh, by which a snapshot comes back to a running node; a few logged batches over
+//! two shards, of which every boundary is looked at; and [`operations`] of a cluster, of which one node ends while the others go on.
 
 mod cut_short;
+mod operations;
 mod upkeep;
 
 pub use cut_short::{refresh_cut_short, snapshot_cut_short};
@@ -53,11 +54,13 @@ pub enum Course {
     Refresh,
     /// Clients send logged batches over two shards.
     Batches,
+    /// A cluster's nodes join and leave.
+    Operations,
 }
 
 impl Course {
     /// All of them.
-    pub const ALL: [Course; 4] = [Course::Writes, Course::Upkeep, Course::Refresh, Course::Batches];
+    pub const ALL: [Course; 5] = [Course::Writes, Course::Upkeep, Course::Refresh, Course::Batches, Course::Operations];
 }
 
 impl fmt::Display for Course {
@@ -67,6 +70,7 @@ impl fmt::Display for Course {
             Course::Upkeep => "upkeep",
             Course::Refresh => "refresh",
             Course::Batches => "batches",
+            Course::Operations => "operations",
         })
     }
 }
@@ -76,7 +80,9 @@ impl FromStr for Course {
 
     fn from_str(name: &str) -> Result<Self, String> {
         let found = Course::ALL.into_iter().find(|course| course.to_string() == name);
-        found.ok_or_else(|| format!("there is no course '{name}'; there are writes, upkeep, refresh and batches"))
+        found.ok_or_else(|| {
+            format!("there is no course '{name}'; there are writes, upkeep, refresh, batches and operations")
+        })
     }
 }
 
@@ -136,13 +142,15 @@ pub fn enumerate(options: &EnumerateOptions) -> Enumerated {
     {
         stdx::marks::take();
         let recorded = match options.course {
-            Course::Writes => record(seed, options.planted),
-            Course::Upkeep => upkeep::record(seed, options.planted),
-            Course::Refresh => upkeep::record_refresh(seed, options.planted),
-            Course::Batches => record_batches(seed, options.planted),
+            Course::Writes => record(seed, options.planted).map(Some),
+            Course::Upkeep => upkeep::record(seed, options.planted).map(Some),
+            Course::Refresh => upkeep::record_refresh(seed, options.planted).map(Some),
+            Course::Batches => record_batches(seed, options.planted).map(Some),
+            Course::Operations => operations::enumerate(seed, options, &mut all).map(|()| None),
         };
         match recorded {
-            Ok(recorded) => {
+            Ok(None) => {}
+            Ok(Some(recorded)) => {
                 stdx::marks::take().into_iter().for_each(|(name, count)| *all.marks.entry(name).or_default() += count);
                 check_images(&recorded, options, &mut all);
             }

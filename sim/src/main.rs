@@ -139,7 +139,7 @@ enum Command {
         /// Only this image of the first seed.
         #[arg(long)]
         only: Option<usize>,
-        /// The course: writes, upkeep (compactions, a snapshot and its way back), refresh or batches.
+        /// The course: writes, upkeep (compactions, a snapshot and its way back), refresh, batches, or operations (nodes that join and leave).
         #[arg(long, default_value_t = Course::Writes)]
         course: Course,
     },
