@@ -494,6 +494,28 @@ fn a_node_that_is_started_with_another_number_of_tokens_gets_them() {
     [first, second, third].into_iter().for_each(Server::stop);
 }
 
+#[test]
+fn a_node_with_one_token_moves_it() {
+    let net = Net::new();
+    let node = |number, token| {
+        net.node_at(number, Builder::new("auto", 1).for_operators(), &[1]).with(&["--initial-token", token]).start()
+    };
+    let [first, second] = [node(1, "0"), node(2, "4611686018427387904")];
+    let mut client = connect(&first);
+    client.query(&keyspace("one", 1)).expect("both are up");
+    client.query("CREATE TABLE one.rows (k int PRIMARY KEY, v text)").expect("both are up");
+    fill(&first, "one.rows", 150, 100);
+    let refused = nodetool(&second, "move 0");
+    assert!(refused.errors.contains("target token 0 is already owned by another node."), "{}", refused.errors);
+    done(&second, "move -4611686018427387904");
+    let tokens = value(&first, &format!("/storage_service/tokens/{}", net.address(2)));
+    assert_eq!(tokens, serde_json::json!(["-4611686018427387904"]));
+    for server in [&first, &second] {
+        has_rows(server, "one.rows", 150, Consistency::All, |_| true);
+    }
+    [first, second].into_iter().for_each(Server::stop);
+}
+
 /// One of two replicas is dead for good. A third node joins all the same, and then takes its place.
 #[test]
 fn a_node_joins_while_one_of_two_replicas_is_dead_for_good() {

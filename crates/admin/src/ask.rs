@@ -94,6 +94,11 @@ pub enum Question {
         /// The datacenter to copy from; none if any will do.
         datacenter: Option<String>,
     },
+    /// Exchange this node's only token for another, of shard 0. Answered when its ranges have moved.
+    Move {
+        /// The other one.
+        token: i64,
+    },
     /// The operations that move token ranges, and the nodes with leftovers, as this node has applied them; of shard 0.
     Operations,
     /// Abort the operation of this number, of shard 0.

@@ -123,6 +123,14 @@ pub(crate) struct Rebuild {
     pub(crate) datacenter: Option<String>,
 }
 
+/// `move`
+#[derive(Debug, Args)]
+pub(crate) struct Move {
+    /// The new token; a backslash may stand before a negative one
+    #[arg(value_name = "NEW TOKEN", allow_hyphen_values = true)]
+    pub(crate) token: String,
+}
+
 /// `abortbootstrap`
 #[derive(Debug, Args)]
 pub(crate) struct AbortBootstrap {
@@ -210,6 +218,8 @@ pub(crate) enum Command {
     AbortBootstrap(AbortBootstrap),
     /// Copy the node's ranges of all keyspaces again, from other replicas
     Rebuild(Rebuild),
+    /// Exchange the only token of the node for another; its ranges move
+    Move(Move),
     /// Take a node that is down out of the cluster, by its address; the same as removenode --force
     Assassinate(Assassinate),
     /// Print the metadata group: its voters, leader and epoch

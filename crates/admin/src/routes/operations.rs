@@ -1,4 +1,4 @@
-//! Operations that move token ranges: a list, an abort, and a node's copy of its own ranges.
+//! Operations that move token ranges: a list, an abort, a node's copy of its own ranges, and another token for a node.
 
 use axum::Router;
 use axum::extract::{Path, State};
@@ -16,6 +16,7 @@ pub(super) fn routes() -> Router<App> {
         .route("/helenus/operations", get(facts))
         .route("/helenus/operations/{number}/abort", post(abort))
         .route("/storage_service/rebuild", post(rebuild))
+        .route("/storage_service/move", post(exchange_token))
 }
 
 async fn facts(State(app): State<App>) -> Reply {
@@ -34,6 +35,13 @@ async fn abort(State(app): State<App>, Path(number): Path<String>) -> Reply {
     let number: u64 = number.parse().map_err(|_| wrong())?;
     app.ask(0, Question::AbortOperation(number)).await?;
     Ok(Json(json!(null)))
+}
+
+async fn exchange_token(State(app): State<App>, parameters: Parameters) -> Void {
+    parameters.only(&["new_token"])?;
+    let token = parameters.text("new_token").and_then(|text| text.parse().ok());
+    let token = token.ok_or_else(|| Problem::bad_request("new_token is a number from -2^63 to 2^63 - 1"))?;
+    app.ask(0, Question::Move { token }).await.map(|_| ())
 }
 
 async fn rebuild(State(app): State<App>, parameters: Parameters) -> Void {

@@ -12,6 +12,7 @@ mod contact;
 pub(super) mod departures;
 mod disks;
 mod driving;
+pub(super) mod exchanging;
 mod facts;
 mod leaving;
 mod low_bound;

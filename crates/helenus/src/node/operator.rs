@@ -21,12 +21,13 @@ use runtime::{Group, Instant, Runtime};
 use schema::{Table, TableId};
 use server::Server;
 use storage::{CompactionKind, Garbage, Shard, SnapshotError};
-use topology::HostId;
+use topology::{HostId, Token};
 
 use hints::{hint_facts, set_hints};
 use timeouts::{set_timeout, timeout};
 
 use super::cluster::departures::Departures;
+use super::cluster::exchanging::{MoveFailed, exchange_token};
 use super::cluster::operations_asked::{abort_operation, operations_facts};
 use super::cluster::rebuilding::{RebuildFailed, rebuild};
 use super::cluster::upgrade::{finalize_upgrade, upgrade_facts};
@@ -173,6 +174,10 @@ impl Operator {
                 // There is no other node to copy from.
                 None => Ok(Answer::Done),
             },
+            Question::Move { token } => {
+                let moved = exchange_token(self.of_cluster()?, Token(token)).await;
+                moved.map(|()| Answer::Done).map_err(not_moved)
+            }
             Question::RemoveNode { host_id, is_forced } => self.remove_node(&host_id, is_forced).await,
             Question::Operations => Ok(Answer::Operations(operations_facts(self.of_cluster()?))),
             Question::AbortOperation(number) => {
@@ -356,6 +361,13 @@ fn stays(error: LeavingError) -> Refusal {
 fn not_rebuilt(error: RebuildFailed) -> Refusal {
     match error {
         RebuildFailed::Refused(sentence) => Refusal::Refused(sentence),
+        error => Refusal::Failed(error.to_string()),
+    }
+}
+
+fn not_moved(error: MoveFailed) -> Refusal {
+    match error {
+        MoveFailed::Refused(sentence) => Refusal::Refused(sentence),
         error => Refusal::Failed(error.to_string()),
     }
 }

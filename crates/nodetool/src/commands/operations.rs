@@ -1,8 +1,8 @@
-//! `operations`, `abortbootstrap` and `rebuild`: the operations that move or copy token ranges, and their abort.
+//! `operations`, `abortbootstrap`, `rebuild` and `move`: the operations that move or copy token ranges, and their abort.
 
 use serde::{Deserialize, Serialize};
 
-use crate::arguments::{AbortBootstrap, Operations as Arguments, OperationsCommand, Rebuild};
+use crate::arguments::{AbortBootstrap, Move, Operations as Arguments, OperationsCommand, Rebuild};
 use crate::error::ToolError;
 use crate::report::{Answer, Report};
 use crate::surroundings::{Request, Surroundings};
@@ -38,6 +38,14 @@ pub(super) fn abort_bootstrap(arguments: &AbortBootstrap, node: &mut dyn Surroun
     let all = list(node)?;
     let is_meant = |of: &&Operation| of.kind == "bootstrap" && of.nodes.contains(&arguments.node);
     match all.operations.iter().find(is_meant) {
+        Some(operation) if operation.nodes.len() > 1 => {
+            let number = operation.number;
+            let all = operation.nodes.join(", ");
+            Err(ToolError::usage(format!(
+                "operation {number} is of several nodes: {all}. End the process of the one that is not to join, and remove it: removenode {}; or abort the join of all: operations abort {number}",
+                arguments.node
+            )))
+        }
         Some(operation) => abort(operation.number, node),
         None => Err(ToolError::usage(format!("node {} is not joining the cluster", arguments.node))),
     }
@@ -55,6 +63,16 @@ pub(super) fn rebuild(arguments: &Rebuild, node: &mut dyn Surroundings) -> Resul
         None => request,
     };
     node.order(request)?;
+    Ok(Answer::nothing())
+}
+
+/// Returns when the node has the token and its ranges have moved; fails if its operation was aborted.
+pub(super) fn exchange_token(arguments: &Move, node: &mut dyn Surroundings) -> Result<Answer, ToolError> {
+    let token: i64 = match arguments.token.trim_start_matches('\\').parse() {
+        Ok(token) => token,
+        Err(_) => return Err(ToolError::usage(format!("'{}' is not a token", arguments.token))),
+    };
+    node.order(Request::post("/storage_service/move").with("new_token", &token.to_string()))?;
     Ok(Answer::nothing())
 }
 
