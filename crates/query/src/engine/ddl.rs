@@ -29,7 +29,6 @@ use rows::{NodeTruncations, TruncateStatement};
 use statement::SchemaStatement;
 
 use applier::{EngineApplier, Nodes};
-pub(super) use asked::OwnProposal;
 pub use nodes::settings;
 
 /// The shard that holds the metadata log.

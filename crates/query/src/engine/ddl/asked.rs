@@ -5,6 +5,7 @@ use metadata::group::{Answer, Index};
 use topology::operations::OperationId;
 
 use crate::engine::Engine;
+use crate::own_proposal::OwnProposal;
 
 /// Times that a statement is proposed again because others changed the schema meanwhile.
 pub(super) const TRIES_MAX: u32 = 16;
@@ -13,15 +14,6 @@ const LAGS: &str = "this node does not reach the cluster's metadata group, and l
 const NO_LEADER: &str = "the cluster's metadata has no leader, since no majority of its voters answers; nothing was changed. If they are lost for good: helenus --recover-metadata";
 const UNKNOWN: &str =
     "no answer of the cluster's metadata leader in time; the change may have been applied, or may be yet";
-
-/// A proposal of this node: what was applied of it.
-#[derive(Debug, Default)]
-pub(in crate::engine) struct OwnProposal {
-    /// The event that clients received of its change of the schema.
-    pub(super) event: Option<schema::SchemaEvent>,
-    /// The operation of replication that it has queued.
-    pub(super) queued: Option<OperationId>,
-}
 
 /// The group's answer.
 pub(super) enum Answered {
