@@ -63,7 +63,7 @@ fn a_keyspace_gets_three_replicas_and_one_again_while_clients_read_and_write() {
         load.more_answers();
     });
     has_rows(&second, "ks.rows", rows, Consistency::All, |_| true);
-    // What a replica had before, and lost, does not come back when it is one again.
+    // A replica that gets its ranges back has none of the rows that were deleted meanwhile.
     for key in (0..rows).filter(|key| !is_kept(*key)) {
         client.query(&format!("DELETE FROM ks.rows WHERE k = {key}")).expect("all are up");
     }

@@ -306,6 +306,9 @@ impl Planning<'_> {
                 |host: &&HostId| self.registry.node(**host).is_some_and(|of| of.state == NodeState::Joining);
             nodes.extend(target.keys().filter(is_joining).map(|host| NodeChange::SetState(*host, NodeState::Normal)));
         }
+        if operation.kind == Kind::Replication {
+            stdx::sometimes!("an operation of replication is done");
+        }
         let mut operations = vec![OperationChange::Finish(operation.id, unclean)];
         if let Target::Tokens(target) = &operation.target {
             let leaves =

@@ -157,7 +157,7 @@ impl Planning<'_> {
         self.operations.all().find(|operation| is_its(&operation.target))
     }
 
-    /// The end of a leaving node's copy of its own ranges, if it may be aborted: what waits for that node would wait for good.
+    /// The end of a leaving node's copy of its own ranges, if it may be aborted: it might wait for that node for good.
     pub fn without_copy_of(&self, host_id: HostId) -> Option<OperationChange> {
         let copy = self.copy_of(host_id).filter(|copy| copy.phase.may_abort())?;
         Some(OperationChange::Abort(copy.id, BTreeSet::new()))

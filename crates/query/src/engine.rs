@@ -76,6 +76,7 @@ use crate::execute::rows::RowBuffer;
 use crate::execute::slices::SliceBuffer;
 use crate::guardrails::WatchLog;
 use crate::hand_over::{HandedBack, HandedOver};
+use crate::own_proposal::OwnProposal;
 use crate::plan::Plan;
 use crate::prepared::{PreparedCache, StatementId};
 use crate::session::Session;
@@ -119,7 +120,7 @@ struct Inner {
     /// The driver of this node's part in the metadata group, which needs the engine first; on shard 0 only.
     group: OnceCell<Driver>,
     /// This node's own proposals, as they were applied.
-    own_proposals: RefCell<BTreeMap<ProposalId, ddl::OwnProposal>>,
+    own_proposals: RefCell<BTreeMap<ProposalId, OwnProposal>>,
     counters: Counters,
     failed: FailedRequests,
     /// Bytes of long results that are in the making, and how many there may be.

@@ -21,6 +21,7 @@ mod hand_over;
 mod node;
 mod nodes;
 mod outcome;
+mod own_proposal;
 mod paging;
 mod parts;
 mod plan;

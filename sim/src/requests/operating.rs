@@ -3,7 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use runtime::Instant;
+use runtime::sim::Started;
 
+use super::scenario::Shape;
+use crate::client::ClientError;
 use crate::group_site::Asking;
 
 /// A node as the operators know it.
@@ -32,6 +35,8 @@ pub(super) enum Order {
     Decommission,
     Remove,
     Replace,
+    /// The keyspace gets another number of replicas.
+    Alter,
 }
 
 /// The node that is killed.
@@ -71,6 +76,12 @@ pub(super) struct Operating {
     pub(super) aborting: Option<Asking>,
     /// True if an operation was to be aborted: a node that joins may be refused from then on.
     pub(super) has_aborted: bool,
+    /// The replicas of each datacenter that the keyspace may have: several while it is altered, and where an operator was not answered.
+    pub(super) factors: BTreeSet<Vec<u32>>,
+    /// True if their number may change.
+    pub(super) may_alter: bool,
+    /// An ALTER under way.
+    pub(super) altering: Option<Started<Result<bool, ClientError>>>,
     /// The node that led at the last look.
     pub(super) leader: Option<usize>,
     pub(super) host_ids: BTreeMap<usize, String>,
@@ -80,9 +91,20 @@ pub(super) struct Operating {
 
 impl Operating {
     /// All nodes are members but for the spare ones, which are the last.
-    pub(super) fn new(nodes: usize, spares: usize) -> Operating {
-        let standing = |node| if node < nodes - spares { Standing::Member } else { Standing::Spare };
-        Operating { standing: (0..nodes).map(standing).collect(), ..Operating::default() }
+    pub(super) fn new(nodes: usize, shape: Shape) -> Operating {
+        let standing = |node| if node < nodes - shape.spares.len() { Standing::Member } else { Standing::Spare };
+        Operating {
+            standing: (0..nodes).map(standing).collect(),
+            factors: [shape.factors.to_vec()].into(),
+            may_alter: shape.may_alter(),
+            ..Operating::default()
+        }
+    }
+
+    /// The fewest and the most replicas that the keyspace may have in a datacenter.
+    pub(super) fn factor_bounds(&self, datacenter: usize) -> (u32, u32) {
+        let factors = || self.factors.iter().map(|factors| factors[datacenter]);
+        (factors().min().unwrap_or(0), factors().max().unwrap_or(0))
     }
 
     /// The standing of a node.

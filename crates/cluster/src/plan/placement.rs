@@ -268,7 +268,7 @@ mod tests {
         assert!(!install(vec![altering(1, "one", Phase::Copy), altering(2, "two", Phase::Planned)]));
         assert!(install(vec![altering(1, "one", Phase::ReadNew), altering(2, "two", Phase::WriteBoth)]));
         assert_eq!([written("one"), written("two"), written("three")], [(3, false), (3, false), (2, true)]);
-        // The operation of one is done, and that of two waits for it: the schema has the new strategy from the beginning.
+        // Another operation of the keyspace waits for its first one: the schema has the last strategy from the beginning.
         let second = |phase| {
             let (keyspace, before, after) = ("one".to_owned(), strategy(3), strategy(5));
             operation(3, phase, Target::Replication { keyspace, before, after })

@@ -11,9 +11,9 @@ use runtime::sim::Link;
 use topology::ConsistencyLevel::{All, One, Quorum, Serial};
 use topology::operations::Phase;
 
-use crate::moving::{KEYS, moving, moving_from, pass};
+use crate::moving::{KEYS, alter, moving, moving_from, pass};
 use crate::serial::{KEY, write};
-use crate::world::{Change, Member, PAUSE, TABLE, joining_operation, on_nodes};
+use crate::world::{Change, Member, PAUSE, Shape, TABLE, altering_operation, joining_operation, on_nodes};
 
 async fn receive_on(joining: &Member) -> Result<CopyFigures, ReceiveFailed> {
     let operation = joining_operation(Phase::Copy);
@@ -185,5 +185,43 @@ fn registers_of_conditional_statements_move_with_their_rows() {
         assert_eq!(registers().await, 0);
         receive(&node).await.expect("both sources are up");
         assert_eq!(registers().await, 1, "a promise, an acceptance, and a commit");
+    });
+}
+
+/// Only its tables are copied, and each node has all of them by itself then. Rows that were there before, and those that are written meanwhile.
+#[test]
+fn a_replica_that_a_keyspace_gains_copies_its_tables() {
+    on_nodes(1, 2, async |node| {
+        node.until_up(1).await;
+        for phase in [Phase::Queued, Phase::Planned, Phase::WriteBoth, Phase::Copy] {
+            alter(&node, phase, 2).await;
+            for key in KEYS.chunks(1).skip(if phase == Phase::Queued { 0 } else { 20 }) {
+                assert_eq!(node.write(vec![node.planned(key)], All).await, Ok(()));
+            }
+        }
+        let operation = || altering_operation(Shape::Simple(1), Phase::Copy, 2);
+        let keyspace = |name: &str| KeyspaceToCopy {
+            name: name.to_owned(),
+            strategy: topology::ReplicationStrategy::Simple { replication_factor: 2 },
+            tables: if name == "empty" { Vec::new() } else { vec![TABLE] },
+        };
+        let of_another = receiving(&node.coordinator).is_receiver(&operation(), &[keyspace("other")]);
+        assert_eq!(of_another, Ok(false), "it has the same strategy, and no operation");
+        assert_eq!(receiving(&node.coordinator).is_receiver(&operation(), &[keyspace("ks")]), Ok(true));
+        let copy = move |member: Rc<Member>| async move {
+            let copied =
+                receiving(&member.coordinator).receive(&operation(), &[keyspace("other"), keyspace("ks")]).await;
+            assert!(copied.expect("the source is up").rows > 0);
+        };
+        copy(Rc::clone(&node)).await;
+        node.on(1, copy).await;
+        for phase in [Phase::ReadNew, Phase::Done] {
+            alter(&node, phase, 2).await;
+        }
+        for key in KEYS.chunks(1) {
+            let rows = move |member: Rc<Member>| async move { member.own_rows_of(TABLE, key).await };
+            assert_eq!([rows(Rc::clone(&node)).await, node.on(1, rows).await], [1, 1], "{key:?}");
+            assert_eq!(node.read(key, All).await, Ok(1));
+        }
     });
 }

@@ -55,7 +55,7 @@ pub enum Change {
     JoiningBefore(Phase),
     /// Two nodes exchange their tokens; the operation is in this phase, or over.
     Exchange(Phase, u8, u8),
-    /// The keyspace is to have so many replicas; the operation is in this phase.
+    /// The keyspace is to have so many replicas, as its schema says from the first phase on; the operation is in this phase.
     Altering(Phase, u32),
     /// The table is emptied.
     Truncate,
@@ -178,6 +178,13 @@ pub fn exchange(before: &[Change], (phase, one, other): (Phase, u8, u8)) -> (Ope
     (Operation { id, kind, phase, target, copied, has_given_tokens, is_without_copy, is_forced, lost }, places)
 }
 
+/// The operation by which the keyspace gets so many replicas.
+pub fn altering_operation(shape: Shape, phase: Phase, replication_factor: u32) -> Operation {
+    let (before, after) = (shape.strategy(), ReplicationStrategy::Simple { replication_factor });
+    let target = Target::Replication { keyspace: "ks".to_owned(), before, after };
+    Operation { id: OperationId(1), kind: Kind::Replication, target, ..joining_operation(phase) }
+}
+
 /// The operation by which the third node joins.
 pub fn joining_operation(phase: Phase) -> Operation {
     let (_, operation) = joining(Shape::Simple(1), 1, phase, 0);
@@ -214,9 +221,8 @@ fn schema(shape: Shape, has_table: bool) -> Schema {
 }
 
 /// The schema after ALTER KEYSPACE.
-fn placed_otherwise(before: &Schema, replication_factor: u32) -> Schema {
+fn placed_otherwise(before: &Schema, strategy: ReplicationStrategy) -> Schema {
     let def = before.keyspace("ks").expect("it is there").def.clone();
-    let strategy = ReplicationStrategy::Simple { replication_factor };
     before.with(&SchemaChange::PutKeyspace(KeyspaceDef { strategy, tenure: def.tenure + 1, ..def }))
 }
 
@@ -384,23 +390,19 @@ impl Member {
                 coordinator.install_ring(ring, (phase != Phase::Done).then(|| Rc::new(operation)));
             }
             Change::Altering(phase, replication_factor) => {
-                let (before, after) = (self.site.shape.strategy(), ReplicationStrategy::Simple { replication_factor });
-                let target = Target::Replication { keyspace: "ks".to_owned(), before, after };
-                let (id, kind, lost) = (OperationId(1), Kind::Replication, Default::default());
-                let operation = Operation {
-                    id,
-                    kind,
-                    phase,
-                    target,
-                    lost,
-                    copied: Default::default(),
-                    has_given_tokens: false,
-                    is_without_copy: false,
-                    is_forced: false,
-                };
+                let operation = altering_operation(self.site.shape, phase, replication_factor);
                 let nodes = coordinator.ring().nodes().len() as u8;
                 let ring = ring(self.site.shape, epoch.0, nodes, self.number);
                 coordinator.install_ring(ring, Some(Rc::new(operation)));
+                // The schema has it from the beginning, unless it is aborted.
+                let strategy = match phase {
+                    Phase::Aborted => self.site.shape.strategy(),
+                    _ => ReplicationStrategy::Simple { replication_factor },
+                };
+                let before = self.schema.borrow().clone();
+                if *before.keyspace("ks").expect("it is there").strategy() != strategy {
+                    self.set_schema(epoch, placed_otherwise(&before, strategy));
+                }
             }
             Change::Truncate => {
                 coordinator.fence().truncating(epoch, TABLE);
@@ -409,18 +411,25 @@ impl Member {
             }
             Change::Drop | Change::Create | Change::Replicas(_) => {
                 let after = match change {
-                    Change::Replicas(count) => placed_otherwise(&self.schema.borrow(), count),
+                    Change::Replicas(replication_factor) => {
+                        let strategy = ReplicationStrategy::Simple { replication_factor };
+                        placed_otherwise(&self.schema.borrow(), strategy)
+                    }
                     _ => schema(self.site.shape, matches!(change, Change::Create)),
                 };
-                storage.update_schema(&with_state_table(&after));
-                coordinator.fence().schema_changed(epoch, &self.schema.borrow(), &after);
-                self.schema.replace(after);
+                self.set_schema(epoch, after);
             }
             Change::LowBound(refused, closed) => {
                 coordinator.fence().low_bound_changed(epoch, Bound { refused, closed });
             }
             Change::Other => {}
         }
+    }
+
+    fn set_schema(&self, epoch: Epoch, after: Schema) {
+        self.coordinator.storage().update_schema(&with_state_table(&after));
+        self.coordinator.fence().schema_changed(epoch, &self.schema.borrow(), &after);
+        self.schema.replace(after);
     }
 
     /// Does something on another node, and waits for it.
@@ -471,7 +480,7 @@ impl Member {
         storage.truncation_is_durable(COUNTS, position);
     }
 
-    /// The strategy of the keyspace.
+    /// The strategy of the keyspace at the beginning.
     pub fn replication_strategy(&self) -> ReplicationStrategy {
         self.site.shape.strategy()
     }

@@ -16,7 +16,7 @@ const KEYSPACE: &str = "ks";
 struct Site {
     registry: Registry,
     operations: Operations,
-    /// The strategy that the schema has.
+    /// The schema has it.
     replication: ReplicationStrategy,
     has_tables: bool,
     settings: BTreeSet<ReplicationStrategy>,
@@ -115,7 +115,7 @@ fn a_keyspace_gets_its_new_replicas_by_an_operation_and_its_old_ones_clean_up() 
     site.step(1);
     assert_eq!((site.operations(), site.placed_by()), (Vec::new(), simple(1)));
     assert!(site.operations.unclean().eq([host(1), host(2), host(3)]), "each has lost something");
-    // What is left over keeps it from gaining ranges.
+    // Leftovers keep a node from gaining ranges.
     site.alter(2);
     let refused = site.request(OperationRequest::Step(OperationId(2), Phase::Queued)).expect_err("it is unclean");
     assert!(refused.contains("has data of ranges that it does not own"), "{refused}");

@@ -7,7 +7,6 @@ mod datacenters;
 mod intention;
 pub(super) mod low_bound;
 mod nodes;
-mod own_proposal;
 mod rows;
 mod statement;
 
@@ -31,7 +30,6 @@ use statement::SchemaStatement;
 
 use applier::{EngineApplier, Nodes};
 pub use nodes::settings;
-pub(super) use own_proposal::OwnProposal;
 
 /// The shard that holds the metadata log.
 const LEADER: ShardId = ShardId(0);

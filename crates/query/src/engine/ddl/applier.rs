@@ -13,7 +13,6 @@ use topology::Epoch;
 use topology::nodes::Registry;
 use topology::operations::{Kind, Operation, OperationChange, Operations};
 
-use super::OwnProposal;
 use super::intention::{self, Intention, TruncateIntention, truncations_beside};
 use super::low_bound::{LOW_BOUND, plan_low_bound};
 use super::nodes::NodesPlanner;
@@ -25,6 +24,7 @@ use crate::engine::{Engine, Inner};
 use crate::error::QueryError;
 use crate::event::Event;
 use crate::nodes::{LEAVE, MEMBERSHIP, OPERATION, REBUILD};
+use crate::own_proposal::OwnProposal;
 use crate::parts::GroupLinks;
 
 /// Shard 0's engine, as long as it is there, and the way to other nodes.

@@ -4,8 +4,8 @@ use cluster::coordinator::TimeoutKind;
 use metadata::group::{Answer, Index};
 use topology::operations::OperationId;
 
-use super::own_proposal::OwnProposal;
 use crate::engine::Engine;
+use crate::own_proposal::OwnProposal;
 
 /// Times that a statement is proposed again because others changed the schema meanwhile.
 pub(super) const TRIES_MAX: u32 = 16;
