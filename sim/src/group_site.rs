@@ -11,6 +11,7 @@ use std::time::Duration;
 use admin::{Answer, NodeFacts, Question, Questions};
 use helenus::config::{ClusterConfig, Config, Recover};
 use helenus::node::{self, NodeError, Ready};
+use membership::Replaced;
 use runtime::ShardId;
 use runtime::sim::{Disk, Ended, HostId, Started, World, WorldOptions};
 use topology::Strategies;
@@ -36,6 +37,7 @@ pub struct GroupSite {
     seeds: Vec<BTreeSet<usize>>,
     /// The recovery of a lost majority by each node's next starts.
     recover: Vec<Option<Recover>>,
+    replaces: Vec<Option<Replaced>>,
     options: NodeOptions,
     strategies: Strategies,
     shards: u16,
@@ -79,6 +81,7 @@ impl GroupSite {
         let second = (1..nodes.len()).find(|other| datacenters[*other] != datacenters[0]).unwrap_or(1);
         let seeds = vec![BTreeSet::from([0, second.min(nodes.len() - 1)]); nodes.len()];
         let recover = vec![None; nodes.len()];
+        let replaces = vec![None; nodes.len()];
         let refused = vec![None; nodes.len()];
         let questions = nodes.iter().map(|_| None).collect();
         GroupSite {
@@ -89,6 +92,7 @@ impl GroupSite {
             datacenters,
             seeds,
             recover,
+            replaces,
             options,
             strategies: Strategies::default(),
             shards,
@@ -138,6 +142,7 @@ impl GroupSite {
         self.datacenters.push(datacenter);
         self.seeds.push(BTreeSet::from([0]));
         self.recover.push(None);
+        self.replaces.push(None);
         self.running.push(None);
         self.said.push(Rc::default());
         self.questions.push(None);
@@ -158,6 +163,16 @@ impl GroupSite {
     /// The seed list of a node's next starts.
     pub fn set_seeds(&mut self, node: usize, seeds: &[usize]) {
         self.seeds[node] = seeds.iter().copied().collect();
+    }
+
+    /// The node whose place a node takes if it joins at its next starts.
+    pub fn set_replaces(&mut self, node: usize, replaces: Option<Replaced>) {
+        self.replaces[node] = replaces;
+    }
+
+    /// True if two nodes are in the same rack.
+    pub fn is_same_place(&self, one: usize, other: usize) -> bool {
+        self.datacenters[one] == self.datacenters[other] && one % self.racks == other % self.racks
     }
 
     /// The recovery of a lost majority by a node's next starts.
@@ -181,6 +196,8 @@ impl GroupSite {
             features: Default::default(),
             auto_finalize: false,
             is_without_copy: false,
+            token_count: None,
+            replaces: self.replaces[node],
             phi_convict_threshold: Default::default(),
             low_bound_age: LOW_BOUND_AGE,
         };

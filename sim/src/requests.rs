@@ -15,6 +15,7 @@ mod judgement;
 mod operating;
 mod operations;
 mod ownership;
+mod replacing;
 mod scenario;
 mod serial;
 mod totals;

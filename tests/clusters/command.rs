@@ -222,7 +222,7 @@ fn nodes_are_added_and_get_the_rows_of_their_ranges() {
 }
 
 #[test]
-fn nodes_are_removed_with_their_data_running_or_not() {
+fn nodes_are_replaced_and_removed_with_their_data_running_or_not() {
     let local = Local::new("remove");
     local.start_new("4").expect("its ports are free");
     let mut first = local.connect(1);
@@ -232,7 +232,15 @@ fn nodes_are_removed_with_their_data_running_or_not() {
         let insert = format!("INSERT INTO lone.t (k, v) VALUES ({key}, 'kept {key}')");
         first.query_at(&insert, Consistency::All).expect("all nodes are up");
     }
-    // Its ranges are copied from the other replicas.
+    // The only seed of a start without others, and a voter: its ranges are copied from the other replicas.
+    let said = local.refused(&["replace", "1"]);
+    assert!(said.starts_with("node 1 is up; `helenus cluster kill 1"), "{said}");
+    local.done(&["kill", "1"]);
+    let said = local.done(&["replace", "1"]);
+    assert!(said.starts_with("node 1 has been replaced; its earlier data stays in "), "{said}");
+    local.all_are("up", "UN", 4);
+    let mut first = local.connect(1);
+    has_all_rows(&mut first);
     local.done(&["kill", "4"]);
     let said = local.done(&["remove", "4"]);
     assert!(said.starts_with("node 4 has left the ring; its data stays in "), "{said}");

@@ -23,6 +23,7 @@ mod peers;
 mod recovery;
 mod refresh;
 mod repair;
+mod replication;
 mod snitch;
 mod tls;
 mod traces;

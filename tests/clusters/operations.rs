@@ -17,7 +17,7 @@ const KEYS: usize = 16;
 /// Answers that each load receives beside each step, so that each phase of an operation has some.
 const ANSWERS: u64 = 20;
 
-fn keyspace(name: &str, factor: u8) -> String {
+pub(super) fn keyspace(name: &str, factor: u8) -> String {
     format!("CREATE KEYSPACE {name} WITH replication = {{'class': 'NetworkTopologyStrategy', 'datacenter1': {factor}}}")
 }
 
@@ -28,7 +28,7 @@ fn slow(net: &Net, number: u8) -> Builder {
 }
 
 /// Three nodes of which all vote and the first leads, whose copies are slow.
-fn three_slow(net: &Net) -> ([Builder; 3], [Server; 3]) {
+pub(super) fn three_slow(net: &Net) -> ([Builder; 3], [Server; 3]) {
     let builders = [1, 2, 3].map(|number| slow(net, number));
     let mut servers = builders.each_ref().map(Builder::start);
     wait_for_voters(&mut servers[0], 3);
@@ -48,7 +48,7 @@ fn leads(net: &Net, servers: &[Server], number: u8) {
 }
 
 /// Lets copies go as fast as they can.
-fn hurry(server: &Server) {
+pub(super) fn hurry(server: &Server) {
     let answer = http(server.api_port, "POST", "/storage_service/stream_throughput?value=0");
     let answer = answer.expect("the node answers operators");
     assert_eq!(answer.status, 200, "{}", answer.body);
@@ -59,7 +59,7 @@ fn joining(server: &Server) -> usize {
 }
 
 /// Runs a command of an operator that must succeed.
-fn done(server: &Server, line: &str) -> Printed {
+pub(super) fn done(server: &Server, line: &str) -> Printed {
     let printed = nodetool(server, line);
     assert_eq!(printed.code, 0, "{line}: {}{}", printed.output, printed.errors);
     printed
@@ -70,12 +70,12 @@ fn host_id(server: &Server) -> String {
 }
 
 /// Waits until the node takes others for down.
-fn sees_down(server: &Server, count: u64) {
+pub(super) fn sees_down(server: &Server, count: u64) {
     until("the others are down", || value(server, "/failure_detector/count/endpoint/down") == count);
 }
 
 /// Rows of some size, each on all of its replicas.
-fn fill(server: &Server, table: &str, rows: usize, bytes: usize) {
+pub(super) fn fill(server: &Server, table: &str, rows: usize, bytes: usize) {
     let mut client = connect(server);
     let text = "x".repeat(bytes);
     for key in 0..rows {
@@ -95,7 +95,13 @@ fn answered(client: &mut Connection, text: &str, level: Consistency) -> Vec<u8> 
 }
 
 /// Checks that a node finds the rows of [`fill`], all but some, at a level.
-fn has_rows(server: &Server, table: &str, rows: usize, level: Consistency, is_there: impl Fn(usize) -> bool) {
+pub(super) fn has_rows(
+    server: &Server,
+    table: &str,
+    rows: usize,
+    level: Consistency,
+    is_there: impl Fn(usize) -> bool,
+) {
     let mut client = connect(server);
     for key in 0..rows {
         let found = answered(&mut client, &format!("SELECT v FROM {table} WHERE k = {key}"), level);
@@ -167,7 +173,7 @@ fn is_applied(body: &[u8]) -> bool {
 }
 
 /// Clients that write and read while nodes come and go, and what they know.
-struct Load {
+pub(super) struct Load {
     addresses: Vec<String>,
     is_over: AtomicBool,
     /// By key, the last version of which each later read returns this one or a newer one: acknowledged, or read.
@@ -180,7 +186,7 @@ struct Load {
 }
 
 impl Load {
-    fn new(net: &Net, nodes: u8) -> Load {
+    pub(super) fn new(net: &Net, nodes: u8) -> Load {
         let [native, ..] = net.ports();
         Load {
             addresses: (1..=nodes).map(|number| format!("{}:{native}", net.address(number))).collect(),
@@ -193,7 +199,7 @@ impl Load {
     }
 
     /// Tables of the load, with all rows that are changed by conditions.
-    fn prepare(&self, client: &mut Connection) {
+    pub(super) fn prepare(&self, client: &mut Connection) {
         let tables = [
             "CREATE TABLE ks.versions (k int PRIMARY KEY, v bigint)",
             "CREATE TABLE ks.counters (k int PRIMARY KEY, v counter)",
@@ -213,7 +219,7 @@ impl Load {
     }
 
     /// Runs the clients while a step is done, and until each has received some more answers afterwards.
-    fn beside(&self, steps: impl FnOnce()) {
+    pub(super) fn beside(&self, steps: impl FnOnce()) {
         thread::scope(|scope| {
             scope.spawn(|| self.write());
             scope.spawn(|| self.read());
@@ -234,7 +240,7 @@ impl Load {
         );
     }
 
-    fn more_answers(&self) {
+    pub(super) fn more_answers(&self) {
         let before = self.answers.each_ref().map(|answers| answers.load(Ordering::Relaxed));
         until("each client gets answers", || {
             thread::sleep(std::time::Duration::from_millis(5));
@@ -320,7 +326,7 @@ impl Load {
     }
 
     /// Judges at the end: all nodes are asked, and each replica has its say.
-    fn judge(&self, servers: &[&Server]) {
+    pub(super) fn judge(&self, servers: &[&Server]) {
         for server in servers {
             let mut client = connect(server);
             for key in 0..KEYS {
@@ -406,6 +412,108 @@ fn a_killed_node_is_removed_and_its_ranges_are_copied_from_the_other_replicas() 
         has_rows(&second, name, 150, Consistency::All, |_| true);
     }
     [first, second, third].into_iter().for_each(Server::stop);
+}
+
+/// Three nodes with rows of two and of three replicas, the last of which is killed and replaced: by a node with this number, with an empty disk.
+fn is_replaced_by(number: u8) {
+    let net = Net::new();
+    let (builders, servers) = start_for_operators::<3>(&net);
+    let [mut first, second, killed] = servers;
+    wait_for_voters(&mut first, 3);
+    let old = host_id(&killed);
+    let mut client = connect(&first);
+    for (name, factor) in [("ks", 3), ("two", 2)] {
+        client.query(&keyspace(name, factor)).expect("all are up");
+        client.query(&format!("CREATE TABLE {name}.rows (k int PRIMARY KEY, v text)")).expect("all are up");
+        fill(&first, &format!("{name}.rows"), 150, 100);
+    }
+    let replacing = net.node_at(number, Builder::new("auto", 1).for_operators(), &[1]);
+    let replaced = net.seed(3);
+    let replacing = replacing.with(&["--replace", if number == 3 { &old } else { &replaced }]);
+    if number != 3 {
+        let said = replacing.launch().lines_after_failure().join("\n");
+        assert!(said.contains("cannot replace a live node"), "{said}");
+    }
+    killed.kill();
+    sees_down(&first, 1);
+    let replacing = replacing.start();
+    for name in ["ks.rows", "two.rows"] {
+        has_rows(&replacing, name, 150, Consistency::All, |_| true);
+    }
+    // The one that it has replaced is removed as soon as it does not vote.
+    until("the first node knows three nodes", || {
+        let known = value(&first, "/storage_service/host_id");
+        known.as_array().is_some_and(|nodes| nodes.len() == 3 && !known.to_string().contains(&old))
+    });
+    let new = host_id(&replacing);
+    assert_ne!(new, old);
+    if number != 3 {
+        let said = builders[2].launch().lines_after_failure().join("\n");
+        assert!(said.contains("was removed from the cluster"), "{said}");
+    }
+    [first, second].into_iter().for_each(Server::stop);
+    has_rows(&replacing, "ks.rows", 150, Consistency::One, |_| true);
+    replacing.stop();
+}
+
+#[test]
+fn a_node_takes_the_place_of_a_dead_one_at_another_address() {
+    is_replaced_by(4);
+}
+
+#[test]
+fn a_node_takes_the_place_of_a_dead_one_at_its_address() {
+    is_replaced_by(3);
+}
+
+/// The ranges of a node that has other tokens move to and from it as those of any operation.
+#[test]
+fn a_node_that_is_started_with_another_number_of_tokens_gets_them() {
+    let net = Net::new();
+    let (builders, servers) = start_for_operators::<3>(&net);
+    let [mut first, second, third] = servers;
+    wait_for_voters(&mut first, 3);
+    let mut client = connect(&first);
+    client.query(&keyspace("two", 2)).expect("all are up");
+    client.query("CREATE TABLE two.rows (k int PRIMARY KEY, v text)").expect("all are up");
+    fill(&first, "two.rows", 150, 100);
+    third.stop();
+    let address = net.address(3);
+    let [_, _, builder] = builders;
+    let third = builder.with(&["--num-tokens", "4"]).start();
+    let tokens =
+        |server: &Server| value(server, &format!("/storage_service/tokens/{address}")).as_array().map_or(0, Vec::len);
+    until("it has four tokens", || tokens(&first) == 4 && tokens(&third) == 4);
+    until("nothing is left of an operation", || {
+        let all = value(&first, "/helenus/operations");
+        all["operations"].as_array().is_some_and(Vec::is_empty) && all["unclean"].as_array().is_some_and(Vec::is_empty)
+    });
+    for server in [&first, &third] {
+        has_rows(server, "two.rows", 150, Consistency::All, |_| true);
+    }
+    [first, second, third].into_iter().for_each(Server::stop);
+}
+
+#[test]
+fn a_node_with_one_token_moves_it() {
+    let net = Net::new();
+    let node = |number, token| {
+        net.node_at(number, Builder::new("auto", 1).for_operators(), &[1]).with(&["--initial-token", token]).start()
+    };
+    let [first, second] = [node(1, "0"), node(2, "4611686018427387904")];
+    let mut client = connect(&first);
+    client.query(&keyspace("one", 1)).expect("both are up");
+    client.query("CREATE TABLE one.rows (k int PRIMARY KEY, v text)").expect("both are up");
+    fill(&first, "one.rows", 150, 100);
+    let refused = nodetool(&second, "move 0");
+    assert!(refused.errors.contains("target token 0 is already owned by another node."), "{}", refused.errors);
+    done(&second, "move -4611686018427387904");
+    let tokens = value(&first, &format!("/storage_service/tokens/{}", net.address(2)));
+    assert_eq!(tokens, serde_json::json!(["-4611686018427387904"]));
+    for server in [&first, &second] {
+        has_rows(server, "one.rows", 150, Consistency::All, |_| true);
+    }
+    [first, second].into_iter().for_each(Server::stop);
 }
 
 /// One of two replicas is dead for good. A third node joins all the same, and then takes its place.

@@ -89,6 +89,16 @@ pub enum Question {
         /// Also where keyspaces have more replicas than nodes are left.
         is_forced: bool,
     },
+    /// Copy this node's ranges of all keyspaces again, of shard 0. Answered when all is copied.
+    Rebuild {
+        /// The datacenter to copy from; none if any will do.
+        datacenter: Option<String>,
+    },
+    /// Exchange this node's only token for another, of shard 0. Answered when its ranges have moved.
+    Move {
+        /// The other one.
+        token: i64,
+    },
     /// The operations that move token ranges, and the nodes with leftovers, as this node has applied them; of shard 0.
     Operations,
     /// Abort the operation of this number, of shard 0.

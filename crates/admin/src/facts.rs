@@ -103,8 +103,10 @@ pub struct OperationFacts {
     pub kind: String,
     /// Its phase, as operators read it.
     pub phase: String,
-    /// Host ids of the nodes whose tokens it changes.
+    /// Host ids of the nodes whose tokens it changes, or that copy their ranges again.
     pub nodes: Vec<String>,
+    /// The keyspace whose replication it changes.
+    pub keyspace: Option<String>,
     /// Host ids of the nodes that have copied all that they are to copy.
     pub copied: Vec<String>,
     /// The reason for which it does not go on, as far as the asked node leads and knows it.

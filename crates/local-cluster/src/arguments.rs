@@ -30,6 +30,8 @@ pub enum Command {
     Add,
     /// Remove a node from the ring, whose ranges are copied to others: decommissioned if it runs, else by another node
     Remove(RemoveArguments),
+    /// Start a node that is down on an empty disk: it joins in its own place, and copies its ranges from the others
+    Replace(ReplaceArguments),
     /// Kill nodes (SIGKILL); `start` starts them again
     Kill(Nodes),
     /// Pause the processes of nodes (SIGSTOP)
@@ -55,6 +57,14 @@ pub struct RemoveArguments {
     /// Remove it also where a keyspace has more replicas than nodes are left
     #[arg(long)]
     pub force: bool,
+}
+
+/// A node whose disk is gone.
+#[derive(Debug, Args)]
+pub struct ReplaceArguments {
+    /// Number of the node
+    #[arg(value_name = "NODE")]
+    pub number: u8,
 }
 
 /// Flags of `helenus cluster start`. Those of a new cluster cannot change later, except --smp and --memory.

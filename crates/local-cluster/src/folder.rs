@@ -5,7 +5,7 @@
 //!   lock           held by the command at work
 //!   secret         mode 0600: the nodes prove it to each other
 //!   cluster.json   the description (layout.rs); its presence makes the folder a cluster
-//!   node1/         data/ · log · log.old · pid
+//!   node1/         data/ · data.replaced.1/ · log · log.old · pid
 //! ```
 //!
 //! Files are replaced as a whole. A crash before `cluster.json` exists leaves a folder that the next start completes.
@@ -144,6 +144,18 @@ impl Folder {
     /// The data directory of a node.
     pub(crate) fn data(&self, number: u8) -> PathBuf {
         self.node(number).join("data")
+    }
+
+    /// Gives a node's data another name; `None` if it has none.
+    pub(crate) fn put_data_aside(&self, number: u8) -> Result<Option<PathBuf>, LocalClusterError> {
+        let data = self.data(number);
+        if !data.exists() {
+            return Ok(None);
+        }
+        let asides = (1u32..).map(|count| self.node(number).join(format!("data.replaced.{count}")));
+        let aside = asides.into_iter().find(|path| !path.exists()).expect("there are fewer");
+        fs::rename(&data, &aside).map_err(failed("rename", &data))?;
+        Ok(Some(aside))
     }
 
     /// The log of a node.

@@ -42,6 +42,15 @@ pub(crate) struct Layout {
     removed: BTreeSet<u8>,
 }
 
+/// The disk that a node starts on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Disk {
+    /// Its own, or the first one.
+    Own,
+    /// An empty one in the place of its own: it replaces itself.
+    Empty,
+}
+
 impl Layout {
     /// A new cluster.
     pub(crate) fn new(arguments: &StartArguments) -> Result<Layout, LocalClusterError> {
@@ -203,9 +212,15 @@ impl Layout {
     }
 
     /// The arguments of a node's process. Paths are absolute.
-    pub(crate) fn arguments(&self, number: u8, data: &Path, secret: &Path) -> Vec<std::ffi::OsString> {
+    pub(crate) fn arguments(&self, number: u8, disk: Disk, data: &Path, secret: &Path) -> Vec<std::ffi::OsString> {
         let address = self.address(number).to_string();
-        let seeds: Vec<String> = self.seeds().into_iter().map(|seed| self.address(seed).to_string()).collect();
+        let seeds: Vec<u8> = match disk {
+            Disk::Own => self.seeds(),
+            // It may be the only seed of the others.
+            Disk::Empty => self.numbers().filter(|other| *other != number).collect(),
+        };
+        let seeds: Vec<String> = seeds.into_iter().map(|seed| self.address(seed).to_string()).collect();
+        let replace = (disk == Disk::Empty).then(|| ("--replace", address.clone()));
         let flags = [
             ("--listen", address.clone()),
             ("--port", self.port.to_string()),
@@ -222,7 +237,7 @@ impl Layout {
         ];
         let mut arguments = vec!["serve".into(), "--data-dir".into(), data.into()];
         arguments.extend(["--internode-secret-file".into(), secret.into()]);
-        arguments.extend(flags.into_iter().flat_map(|(flag, value)| [flag.into(), value.into()]));
+        arguments.extend(flags.into_iter().chain(replace).flat_map(|(flag, value)| [flag.into(), value.into()]));
         arguments
     }
 }
@@ -271,7 +286,7 @@ mod tests {
         let mut layout =
             Layout::new(&StartArguments { nodes: Some(1), ..StartArguments::default() }).expect("one node fits");
         assert_eq!(layout.add().expect("there is room"), 2);
-        let arguments = layout.arguments(2, Path::new("/d"), Path::new("/s"));
+        let arguments = layout.arguments(2, Disk::Own, Path::new("/d"), Path::new("/s"));
         let after =
             |flag: &str| arguments.iter().skip_while(|word| *word != flag).nth(1).and_then(|word| word.to_str());
         assert_eq!((after("--seeds"), after("--listen")), (Some("127.0.0.1"), Some("127.0.0.2")));

@@ -28,7 +28,7 @@ mod table;
 
 use std::io::Write;
 
-pub use arguments::{Arguments, Command, RemoveArguments, StartArguments};
+pub use arguments::{Arguments, Command, RemoveArguments, ReplaceArguments, StartArguments};
 pub use error::LocalClusterError;
 
 use folder::Folder;
@@ -40,6 +40,7 @@ pub fn run(arguments: &Arguments) -> Result<(), LocalClusterError> {
         Command::Start(start) => start::start(&folder, start)?,
         Command::Add => start::add(&folder)?,
         Command::Remove(arguments) => remove::remove(&folder, arguments)?,
+        Command::Replace(arguments) => start::replace(&folder, arguments.number)?,
         Command::Status => commands::status(&folder)?,
         Command::Stop => commands::stop(&folder)?,
         Command::Kill(nodes) => commands::kill(&folder, &nodes.numbers)?,

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use crate::error::LocalClusterError;
 use crate::folder::{Folder, failed, read_small};
-use crate::layout::Layout;
+use crate::layout::{Disk, Layout};
 use crate::pidfd::{PidFd, Signal};
 use crate::system::SignalsWait;
 
@@ -87,12 +87,14 @@ impl Process {
         folder: &Folder,
         layout: &Layout,
         number: u8,
+        disk: Disk,
         binary: &Path,
     ) -> Result<Child, LocalClusterError> {
         let log = folder.open_log(number)?;
         let errors = log.try_clone().map_err(failed("open", &folder.log(number)))?;
         let mut command = Command::new(binary);
-        command.args(layout.arguments(number, &folder.data(number), &folder.secret())).current_dir(folder.node(number));
+        command.args(layout.arguments(number, disk, &folder.data(number), &folder.secret()));
+        command.current_dir(folder.node(number));
         command.stdin(Stdio::null()).stdout(log).stderr(errors);
         // Ctrl-C in the terminal ends the command that waits, not the nodes.
         command.process_group(0);

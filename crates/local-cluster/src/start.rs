@@ -1,4 +1,4 @@
-//! `start` and `add`: nodes are started, and waited for until the ring is whole.
+//! `start`, `add` and `replace`: nodes are started, and waited for until the ring is whole.
 //!
 //! The ring is whole when each node that runs accepts clients, sees all nodes that run as live, and has the same schema as the others: a node may accept clients before it
 //! has heard from the leader of schema changes that it missed.
@@ -11,9 +11,10 @@ use std::time::{Duration, Instant};
 
 use crate::api::Api;
 use crate::arguments::StartArguments;
+use crate::commands::check;
 use crate::error::LocalClusterError;
 use crate::folder::Folder;
-use crate::layout::Layout;
+use crate::layout::{Disk, Layout};
 use crate::process::{PAUSE, Process};
 
 /// The replay of a large commit log included.
@@ -52,7 +53,7 @@ pub(crate) fn start(folder: &Folder, arguments: &StartArguments) -> Result<Strin
     folder.keep(&layout, &lock)?;
     let mut started = Vec::new();
     for number in down {
-        started.push((number, launch(folder, &layout, number)?));
+        started.push((number, launch(folder, &layout, number, Disk::Own)?));
     }
     wait_until_whole(folder, &layout, &mut started)?;
     Ok(welcome(folder, &layout))
@@ -71,7 +72,7 @@ pub(crate) fn add(folder: &Folder) -> Result<String, LocalClusterError> {
     wait_for_ports(folder, &layout, number)?;
     // It is known before it runs: a later command finds it whatever happens meanwhile.
     folder.keep(&layout, &lock)?;
-    let joined = launch(folder, &layout, number).and_then(|child| {
+    let joined = launch(folder, &layout, number, Disk::Own).and_then(|child| {
         let mut started = [(number, child)];
         wait_until_whole(folder, &layout, &mut started)
     });
@@ -81,6 +82,24 @@ pub(crate) fn add(folder: &Folder) -> Result<String, LocalClusterError> {
     }
     joined?;
     Ok(format!("node {number} has joined the ring: {}\n", layout.address(number)))
+}
+
+/// Starts a node that is down on an empty disk, in its own place. What it had is put aside.
+pub(crate) fn replace(folder: &Folder, number: u8) -> Result<String, LocalClusterError> {
+    let (_lock, layout) = folder.lock_existing()?;
+    check(folder, &layout, number)?;
+    if Process::find(folder, number)?.is_some() {
+        let hint = format!("; `helenus cluster kill {number}{}` ends it", folder.option());
+        return Err(LocalClusterError::State { number, state: "up", hint });
+    }
+    refuse_without_others(folder, &layout)?;
+    wait_for_ports(folder, &layout, number)?;
+    let aside = folder.put_data_aside(number)?;
+    // An earlier command may have been interrupted: then the node has begun on this disk.
+    let mut started = [(number, launch(folder, &layout, number, Disk::Empty)?)];
+    wait_until_whole(folder, &layout, &mut started)?;
+    let had = aside.map_or_else(String::new, |aside| format!("; its earlier data stays in {}", aside.display()));
+    Ok(format!("node {number} has been replaced{had}\n"))
 }
 
 /// Fails if no node runs: one that is added would wait for the others.
@@ -111,11 +130,11 @@ fn wait_for_ports(folder: &Folder, layout: &Layout, number: u8) -> Result<(), Lo
 }
 
 /// Starts a node's process.
-fn launch(folder: &Folder, layout: &Layout, number: u8) -> Result<Child, LocalClusterError> {
+fn launch(folder: &Folder, layout: &Layout, number: u8, disk: Disk) -> Result<Child, LocalClusterError> {
     let binary = std::env::current_exe();
     let binary =
         binary.map_err(|source| LocalClusterError::Spawn { number, binary: PathBuf::from("helenus"), source })?;
-    Process::spawn(folder, layout, number, &binary)
+    Process::spawn(folder, layout, number, disk, &binary)
 }
 
 /// Waits until the ring of all nodes that run is whole. Fails as soon as one of those that were started ends.

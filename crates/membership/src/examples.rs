@@ -34,6 +34,7 @@ pub(crate) fn registration(number: u8, boot: Boot) -> Registration {
         tokens: vec![Token(i64::from(number) * 10 + 1), Token(i64::from(number) * 10)],
         has_given_tokens: false,
         is_without_copy: false,
+        replaces: None,
         start: start(number, boot),
     }
 }

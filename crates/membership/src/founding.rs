@@ -15,7 +15,7 @@
 //! | this node has the lowest id of the seeds, and a node has not answered | wait, and name it; found if `found_without_silent` is set and it has had its time |
 //! | the same, and all have answered | found |
 
-mod codec;
+pub(crate) mod codec;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;

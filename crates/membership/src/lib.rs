@@ -9,7 +9,7 @@
 //! - [`may_recover`]: the decision to begin a group again whose majority is lost;
 //! - [`plan`]: a request of a node or an operator, as changes of the registry or a refusal;
 //! - [`plan_leave`]: the same of a request that a node leaves, with the conditions that hold for it;
-//! - [`Planning`]: the same of requests that begin an operation, take it a step further, or end it.
+//! - [`Planning`]: the same of requests that begin an operation, take it a step further, or end it: of nodes, and of a keyspace's [replication](Alteration).
 //!
 //! All of them do no I/O. Tables and invariants: `docs/internals/membership.md`.
 
@@ -26,6 +26,8 @@ mod operations;
 mod operations_domain;
 mod plan;
 mod recovery;
+mod replace;
+mod replication;
 mod request;
 
 #[cfg(test)]
@@ -41,6 +43,8 @@ pub use operations::{OperationError, OperationRequest, PlannedChanges, Planning}
 pub use operations_domain::OperationsDomain;
 pub use plan::{PlanError, plan};
 pub use recovery::{LogEnd, RecoveryError, may_recover};
+pub use replace::{ReplaceError, Replaced, is_replaceable};
+pub use replication::{Alteration, Rebuild, RebuildError};
 pub use request::{Registration, Request};
 
 /// The bug that `HELENUS_PLANT` names, where bugs are compiled in.

@@ -3,28 +3,31 @@
 //! Pure functions, as [`crate::plan()`] is: of the state that the changes will be applied to, of the replication settings in use, and of which nodes are up. When a
 //! phase may pass is its leader's to find out ([`topology::operations::waits_for`]); here a step is refused only if it is none.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod choice;
+mod joining;
+mod moving;
+
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use metadata::DecodeError;
 use planted::{Bug, Planted};
 use stdx::{Reader, varint};
-use topology::allocate::Allocator;
-use topology::nodes::{NodeChange, NodeState, RegisteredNode, Registry};
+use topology::nodes::{NodeChange, NodeState, Registry, TOKENS_MAX};
 use topology::operations::{Kind, Operation, OperationChange, OperationId, Operations, Phase, RangeMove, Target};
-use topology::{Epoch, Factor, HostId, ReplicationStrategy, Ring, Strategies, Token};
+use topology::{Epoch, HostId, ReplicationStrategy, Ring, Strategies, Token};
 
+use self::choice::Tokens;
 use crate::leave::{Departure, Leave};
-use crate::request::Registration;
+use crate::replace::ReplaceError;
 
 const VERSION: u8 = 1;
 const STEP: u8 = 1;
 const COPIED: u8 = 2;
 const CLEANED: u8 = 3;
 const ABORT: u8 = 4;
-
-/// Tokens are chosen so that ownership is even at this replication factor, where no keyspace has another.
-const FACTOR: u32 = 3;
+const MOVE: u8 = 5;
+const TOKEN_COUNT: u8 = 6;
 
 /// A request about an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,6 +40,10 @@ pub enum OperationRequest {
     Cleaned(HostId, OperationId),
     /// An operator has it aborted.
     Abort(OperationId),
+    /// An operator has a node exchange its only token for another.
+    Move(HostId, Token),
+    /// A node is to have another number of tokens.
+    TokenCount(HostId, u32),
 }
 
 /// The state that an operation is planned on.
@@ -46,7 +53,7 @@ pub struct Planning<'a> {
     pub registry: &'a Registry,
     /// The operations.
     pub operations: &'a Operations,
-    /// The replication of keyspaces that have tables.
+    /// The replication by which keyspaces that have tables are placed.
     pub settings: &'a BTreeSet<ReplicationStrategy>,
     /// The rules of the settings.
     pub strategies: &'a Strategies,
@@ -54,13 +61,15 @@ pub struct Planning<'a> {
     pub planted: Planted,
 }
 
-/// The changes of one entry. Both may be empty: all is so already.
+/// The changes of one entry. All may be empty: all is so already.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PlannedChanges {
     /// Of the registry.
     pub nodes: Vec<NodeChange>,
     /// Of the operations.
     pub operations: Vec<OperationChange>,
+    /// The keyspace that has another replication in the schema from then on: that from before an operation which is aborted.
+    pub replication: Option<(String, ReplicationStrategy)>,
 }
 
 /// Error of a request that is refused.
@@ -83,6 +92,32 @@ pub enum OperationError {
         /// The token.
         token: Token,
     },
+    /// A token is another node's.
+    #[error("target token {token} is already owned by another node.")]
+    TargetTaken {
+        /// The token.
+        token: Token,
+    },
+    /// A node that moves has one token.
+    #[error("Invalid request to move(Token); This node has more than one token and cannot be moved thusly.")]
+    ManyTokens,
+    /// The node is none of the ring, or joins or leaves.
+    #[error("node {0} is not in state NORMAL; it keeps its tokens")]
+    NotNormal(HostId),
+    /// An operation changes its tokens already.
+    #[error("operation {operation} changes the tokens of node {node} already")]
+    MovesAlready {
+        /// The node.
+        node: HostId,
+        /// The operation.
+        operation: OperationId,
+    },
+    /// A node has a token at least, and not too many.
+    #[error("a node has 1 to {TOKENS_MAX} tokens, and not {0}")]
+    Count(u32),
+    /// The node whose place a joining one takes cannot be replaced by it.
+    #[error(transparent)]
+    NotReplaced(#[from] ReplaceError),
     /// The leader does not know the rules of a keyspace's replication.
     #[error("the ranges that move are not known: {0}")]
     Rules(String),
@@ -100,40 +135,17 @@ impl Planning<'_> {
     pub fn moves(&self, operation: &Operation) -> Result<Vec<RangeMove>, OperationError> {
         let Some(ring) = self.ring() else { return Ok(Vec::new()) };
         let mut all = Vec::new();
-        for setting in self.settings {
+        // One of replication is of its own keyspace, whichever others there are.
+        let own = match &operation.target {
+            Target::Replication { before, .. } => Some(before),
+            Target::Tokens(_) | Target::Copy { .. } => None,
+        };
+        let settings = self.settings.iter().filter(|_| own.is_none());
+        for setting in own.into_iter().chain(settings) {
             let moves = operation.moves(&ring, setting, self.strategies);
             all.extend(moves.map_err(|error| OperationError::Rules(error.to_string()))?);
         }
         Ok(all)
-    }
-
-    /// The changes that let a node join: at once where no table exists and nothing moves, else by an operation.
-    pub fn join(&self, registration: &Registration) -> Result<PlannedChanges, OperationError> {
-        let host = registration.host_id;
-        let tokens = self.tokens_for(registration)?;
-        let node = |state, tokens| {
-            let Registration { datacenter, rack, start, .. } = registration.clone();
-            Rc::new(RegisteredNode { state, datacenter, rack, tokens, start })
-        };
-        if self.settings.is_empty() && self.operations.all().len() == 0 {
-            let nodes = vec![NodeChange::Put(host, node(NodeState::Normal, tokens))];
-            return Ok(PlannedChanges { nodes, operations: Vec::new() });
-        }
-        let target = Target::Tokens([(host, tokens)].into());
-        let queued = Operation {
-            has_given_tokens: registration.has_given_tokens,
-            is_without_copy: registration.is_without_copy,
-            ..self.queued(Kind::Bootstrap, target)
-        };
-        let nodes = vec![NodeChange::Put(host, node(NodeState::Joining, Vec::new()))];
-        Ok(PlannedChanges { nodes, operations: vec![OperationChange::Queue(Rc::new(queued))] })
-    }
-
-    /// The changes that remove a joining node, which is down: its operation is aborted. `None`: the node does not join.
-    pub fn remove_joining(&self, host: HostId) -> Option<Result<PlannedChanges, OperationError>> {
-        self.registry.node(host).filter(|node| node.state == NodeState::Joining)?;
-        let operation = self.operation_of(host).expect("a node that joins has an operation");
-        Some(self.abort(operation))
     }
 
     /// The changes that begin a leaving node's operation again without the nodes that are down, whose data is given up: it may wait for one of them for good. `None`: it
@@ -147,11 +159,20 @@ impl Planning<'_> {
         if !operation.phase.may_abort() || down.is_subset(&operation.lost) {
             return None;
         }
-        let begin_again = |aborted: PlannedChanges| {
-            let operations = [aborted.operations, vec![self.leave(leave, down)]].concat();
-            PlannedChanges { nodes: Vec::new(), operations }
+        let again = match operation.kind {
+            Kind::Replace => {
+                let (kind, target) = (operation.kind, operation.target.clone());
+                let has_given_tokens = operation.has_given_tokens;
+                let again = Operation { has_given_tokens, lost: down, is_forced: true, ..self.queued(kind, target) };
+                OperationChange::Queue(Rc::new(again))
+            }
+            _ => self.leave(leave, down),
         };
-        Some(self.abort(operation).map(begin_again))
+        let begin_again = |unclean| {
+            let aborted = OperationChange::Abort(operation.id, unclean);
+            PlannedChanges { operations: vec![aborted, again], ..PlannedChanges::default() }
+        };
+        Some(self.left_by(operation).map(begin_again))
     }
 
     /// The operation that changes a node's tokens.
@@ -173,45 +194,11 @@ impl Planning<'_> {
         OperationChange::Queue(Rc::new(queued))
     }
 
-    fn queued(&self, kind: Kind, target: Target) -> Operation {
+    pub(crate) fn queued(&self, kind: Kind, target: Target) -> Operation {
         let (id, phase) = (self.operations.next(), Phase::Queued);
         let (lost, copied) = (BTreeSet::new(), BTreeSet::new());
         let (has_given_tokens, is_without_copy, is_forced) = (false, false, false);
         Operation { id, kind, phase, target, lost, copied, has_given_tokens, is_without_copy, is_forced }
-    }
-
-    /// The tokens of a node that joins: those that its operator has given, else as many as it asks for, chosen here.
-    fn tokens_for(&self, registration: &Registration) -> Result<Vec<Token>, OperationError> {
-        let mut given = registration.tokens.clone();
-        given.sort_unstable();
-        if registration.has_given_tokens {
-            let of_others = self.operations.all().filter_map(|operation| match &operation.target {
-                Target::Tokens(nodes) => Some(nodes.values().flatten().copied()),
-                _ => None,
-            });
-            let planned: BTreeSet<Token> = of_others.flatten().collect();
-            let is_taken = |token: &Token| self.registry.owner(*token).is_some() || planned.contains(token);
-            return match given.iter().copied().find(is_taken) {
-                Some(token) => Err(OperationError::TokenTaken { token }),
-                None => Ok(given),
-            };
-        }
-        Ok(self.chosen(&registration.datacenter, &registration.rack, given.len()).unwrap_or(given))
-    }
-
-    /// So many tokens for a node that joins. `None`: there is no node yet.
-    fn chosen(&self, datacenter: &str, rack: &str, count: usize) -> Option<Vec<Token>> {
-        let ring = self.ring()?;
-        let factors = self.settings.iter().filter_map(|setting| self.strategies.rules(setting).ok());
-        let factor = factors.filter_map(|rules| match rules.factor() {
-            Factor::Total(factor) => Some(factor),
-            Factor::PerDatacenter(factors) => factors.get(datacenter).copied(),
-            Factor::AllNodes | Factor::OwnNode => None,
-        });
-        let mut allocator = Allocator::new(&ring, datacenter, factor.max().unwrap_or(FACTOR));
-        let mut tokens: Vec<Token> = allocator.join(rack, count).collect();
-        tokens.sort_unstable();
-        Some(tokens)
     }
 
     /// The changes of a request; none if all is so already, as when it is sent again.
@@ -237,6 +224,8 @@ impl Planning<'_> {
             OperationRequest::Abort(id) => {
                 self.abort(self.operations.operation(id).ok_or(OperationError::Unknown(id))?)
             }
+            OperationRequest::Move(host, token) => self.exchange(host, token),
+            OperationRequest::TokenCount(host, count) => self.change_count(host, count),
         }
     }
 
@@ -264,7 +253,8 @@ impl Planning<'_> {
         gaining.retain(|host| self.registry.node(*host).is_some_and(|node| node.state != NodeState::Joining));
         let gained = (!gaining.is_empty()).then_some(OperationChange::Gained(operation.id, gaining));
         let advance = OperationChange::Advance(operation.id, Phase::ReadNew);
-        Ok(PlannedChanges { nodes: Vec::new(), operations: gained.into_iter().chain([advance]).collect() })
+        let operations = gained.into_iter().chain([advance]).collect();
+        Ok(PlannedChanges { operations, ..PlannedChanges::default() })
     }
 
     /// Fixes the tokens. Refused while a node that gains a range is unclean.
@@ -272,11 +262,9 @@ impl Planning<'_> {
         if !self.operations.may_plan(operation.id) {
             return Ok(PlannedChanges::default());
         }
-        let takes_given = self.planted.is(Bug::TokenGivenTwice);
+        let (together, mut operations) = self.together(operation);
         let target = match &operation.target {
-            Target::Tokens(nodes) if !operation.has_given_tokens && !takes_given => {
-                Target::Tokens(self.chosen_again(nodes))
-            }
+            Target::Tokens(_) => Target::Tokens(Tokens(self).chosen_again(operation, &together)),
             target => target.clone(),
         };
         let planned = Operation { target: target.clone(), ..operation.clone() };
@@ -286,7 +274,7 @@ impl Planning<'_> {
                 let owner = self.registry.owner(*token);
                 owner.is_some_and(|owner| owner != *host && !nodes.contains_key(&owner))
             };
-            if let Some((token, _)) = all.find(is_taken).filter(|_| !takes_given) {
+            if let Some((token, _)) = all.find(is_taken).filter(|_| !self.planted.is(Bug::TokenGivenTwice)) {
                 return Err(OperationError::TokenTaken { token });
             }
         }
@@ -298,18 +286,8 @@ impl Planning<'_> {
                 return Err(OperationError::Unclean(node));
             }
         }
-        let plan = OperationChange::Plan(operation.id, target);
-        Ok(PlannedChanges { nodes: Vec::new(), operations: vec![plan] })
-    }
-
-    /// As many tokens for each node that joins as it was to have.
-    fn chosen_again(&self, nodes: &BTreeMap<HostId, Vec<Token>>) -> BTreeMap<HostId, Vec<Token>> {
-        let again = |(host, tokens): (&HostId, &Vec<Token>)| {
-            let node = self.registry.node(*host).filter(|node| node.state == NodeState::Joining);
-            let chosen = node.and_then(|node| self.chosen(&node.datacenter, &node.rack, tokens.len()));
-            (*host, chosen.unwrap_or_else(|| tokens.clone()))
-        };
-        nodes.iter().map(again).collect()
+        operations.push(OperationChange::Plan(operation.id, target));
+        Ok(PlannedChanges { operations, ..PlannedChanges::default() })
     }
 
     /// The nodes get their tokens, and those that lose ranges and stay are unclean. One that leaves takes its leftovers along.
@@ -328,6 +306,9 @@ impl Planning<'_> {
                 |host: &&HostId| self.registry.node(**host).is_some_and(|of| of.state == NodeState::Joining);
             nodes.extend(target.keys().filter(is_joining).map(|host| NodeChange::SetState(*host, NodeState::Normal)));
         }
+        if operation.kind == Kind::Replication {
+            stdx::sometimes!("an operation of replication is done");
+        }
         let mut operations = vec![OperationChange::Finish(operation.id, unclean)];
         if let Target::Tokens(target) = &operation.target {
             let leaves =
@@ -335,18 +316,16 @@ impl Planning<'_> {
             let leaving = target.iter().filter(leaves);
             operations.extend(leaving.map(|(host, _)| OperationChange::Cleaned(*host, operation.id)));
         }
-        Ok(PlannedChanges { nodes, operations })
+        Ok(PlannedChanges { nodes, operations, ..PlannedChanges::default() })
     }
 
-    /// Joining nodes are removed, leaving ones stay, and pending replicas that stay are unclean.
+    /// Joining nodes are removed, leaving ones stay, and pending replicas that stay are unclean. A keyspace has its replication from before in the schema too, unless
+    /// another one is queued for it, which begins there then.
     fn abort(&self, operation: &Operation) -> Result<PlannedChanges, OperationError> {
         if !operation.phase.may_abort() {
             return Err(OperationError::TooFar(operation.id));
         }
-        let is_written = operation.phase >= Phase::WriteBoth && !self.planted.is(Bug::AbortLeavesPending);
-        let moves = if is_written { self.moves(operation)? } else { Vec::new() };
-        let pending = moves.iter().flat_map(RangeMove::pending);
-        let mut unclean = self.hosts_of(pending);
+        let mut unclean = self.left_by(operation)?;
         let mut nodes = Vec::new();
         if let Target::Tokens(target) = &operation.target {
             for host in target.keys() {
@@ -360,10 +339,29 @@ impl Planning<'_> {
                 }
             }
         }
-        Ok(PlannedChanges { nodes, operations: vec![OperationChange::Abort(operation.id, unclean)] })
+        let mut operations = vec![OperationChange::Abort(operation.id, unclean)];
+        let mut replication = None;
+        if let Target::Replication { keyspace, before, .. } = &operation.target {
+            let mut later =
+                self.operations.all().filter(|other| other.id > operation.id && other.is_of_keyspace(keyspace));
+            match later.next().map(|later| (later, &later.target)) {
+                Some((later, Target::Replication { after, .. })) => {
+                    operations.extend(self.replaced(later, before, after));
+                }
+                _ => replication = Some((keyspace.clone(), before.clone())),
+            }
+        }
+        Ok(PlannedChanges { nodes, operations, replication })
     }
 
-    fn hosts_of(&self, nodes: impl Iterator<Item = topology::NodeIndex>) -> BTreeSet<HostId> {
+    /// The nodes that have data of ranges that they do not own if an operation is aborted now.
+    fn left_by(&self, operation: &Operation) -> Result<BTreeSet<HostId>, OperationError> {
+        let is_written = operation.phase >= Phase::WriteBoth && !self.planted.is(Bug::AbortLeavesPending);
+        let moves = if is_written { self.moves(operation)? } else { Vec::new() };
+        Ok(self.hosts_of(moves.iter().flat_map(RangeMove::pending)))
+    }
+
+    pub(crate) fn hosts_of(&self, nodes: impl Iterator<Item = topology::NodeIndex>) -> BTreeSet<HostId> {
         let indices: BTreeSet<_> = nodes.collect();
         let ring = self.ring();
         ring.map(|ring| indices.into_iter().map(|node| ring.node(node).host_id).collect()).unwrap_or_default()
@@ -371,7 +369,7 @@ impl Planning<'_> {
 }
 
 impl OperationRequest {
-    /// The bytes of the request on its way to the leader: `u8 version · u8 kind · body`, where numbers are varints and hosts 16 bytes.
+    /// The bytes of the request on its way to the leader: `u8 version · u8 kind · body`, where numbers are varints, hosts 16 bytes and tokens `i64`.
     pub fn to_bytes(self) -> Vec<u8> {
         let mut out = vec![VERSION];
         let mut begin = |kind: u8, id: OperationId| {
@@ -392,6 +390,16 @@ impl OperationRequest {
                 out.extend_from_slice(&node.0);
             }
             OperationRequest::Abort(id) => begin(ABORT, id),
+            OperationRequest::Move(node, token) => {
+                out.push(MOVE);
+                out.extend_from_slice(&node.0);
+                out.extend_from_slice(&token.0.to_be_bytes());
+            }
+            OperationRequest::TokenCount(node, count) => {
+                out.push(TOKEN_COUNT);
+                out.extend_from_slice(&node.0);
+                varint::encode(u64::from(count), &mut out);
+            }
         }
         out
     }
@@ -404,8 +412,18 @@ impl OperationRequest {
             VERSION => {}
             version => return Err(DecodeError::NewerVersion { version, supported: VERSION }),
         }
-        let (kind, id) = (reader.u8()?, OperationId(reader.varint()?));
+        let kind = reader.u8()?;
+        let id = match kind {
+            MOVE | TOKEN_COUNT => OperationId(0),
+            _ => OperationId(reader.varint()?),
+        };
         let request = match kind {
+            MOVE => OperationRequest::Move(HostId(reader.array()?), Token(reader.i64()?)),
+            TOKEN_COUNT => {
+                let (node, count) = (HostId(reader.array()?), reader.varint()?);
+                let count = u32::try_from(count).map_err(|_| invalid(format!("a node has no {count} tokens")))?;
+                OperationRequest::TokenCount(node, count)
+            }
             STEP => {
                 let byte = reader.u8()?;
                 let phase = Phase::of_byte(byte).ok_or_else(|| invalid(format!("phase {byte} is unknown")))?;

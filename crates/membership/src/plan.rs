@@ -9,6 +9,7 @@ use topology::nodes::{
 use topology::{HostId, Token};
 
 use crate::fence::{Greeting, Refusal, Standing, judge};
+use crate::replace::{ReplaceError, replaced};
 use crate::request::{Registration, Request};
 
 /// Error of a request that is refused. Its words are for the operator, in Cassandra's own where it has some.
@@ -17,6 +18,9 @@ pub enum PlanError {
     /// The node must not be talked to.
     #[error(transparent)]
     Refused(#[from] Refusal),
+    /// The node whose place it is to take cannot be replaced by it.
+    #[error(transparent)]
+    NotReplaced(#[from] ReplaceError),
     /// The facts exceed their bounds.
     #[error("{problem}")]
     Invalid {
@@ -116,7 +120,15 @@ fn register(registry: &Registry, registration: &Registration) -> Result<Vec<Node
     registration.check()?;
     let Registration { host_id, start, .. } = registration;
     let greeting = Greeting { host_id: *host_id, boot: start.boot, internode: start.internode };
-    let standing = judge(registry, &greeting)?;
+    let standing = match judge(registry, &greeting) {
+        // It may have the address of the node whose place it takes.
+        Err(Refusal::AddressTaken { member, .. })
+            if replaced(registry, registration)?.is_some_and(|(host_id, _)| host_id == member) =>
+        {
+            Standing::Unknown
+        }
+        judged => judged?,
+    };
     let lacking = start.features.missing(registry.enabled());
     if !lacking.is_empty() {
         return Err(PlanError::LacksFeatures { names: lacking.names() });
@@ -144,6 +156,10 @@ fn started(node: &RegisteredNode, registration: &Registration) -> Result<Vec<Nod
 fn join(registry: &Registry, registration: &Registration) -> Result<Vec<NodeChange>, PlanError> {
     if registry.nodes().len() >= NODES_MAX {
         return Err(PlanError::TooManyNodes);
+    }
+    if let Some((_, node)) = replaced(registry, registration)? {
+        let joins = Registration { tokens: node.tokens.clone(), ..registration.clone() };
+        return Ok(vec![NodeChange::Put(registration.host_id, joins.into_node().into())]);
     }
     if registration.tokens.is_empty() {
         return Err(invalid("a node joins with a token at least"));

@@ -3,13 +3,17 @@
 use std::rc::Rc;
 
 use metadata::DecodeError;
+use stdx::Reader;
 use topology::nodes::{self, Features, NodeChange, NodeState, RegisteredNode, Start};
 use topology::{HostId, Token};
+
+use crate::replace::Replaced;
 
 use crate::domain::decode_error;
 
 const GIVEN: u8 = 1;
 const WITHOUT_COPY: u8 = 2;
+const REPLACES: u8 = 4;
 
 /// A request of a node or an operator.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,13 +43,15 @@ pub struct Registration {
     pub has_given_tokens: bool,
     /// It joins without copying what it is to own: `auto_bootstrap: false`.
     pub is_without_copy: bool,
+    /// The node whose place it takes if it joins, with that node's tokens. A node of the cluster replaces none.
+    pub replaces: Option<Replaced>,
     /// Facts of the start.
     pub start: Start,
 }
 
 impl Request {
-    /// The bytes of an intention: `u8 flags` (1 tokens are given, 2 without a copy), and of changes of the registry ([`nodes::encode`]) the one that is asked
-    /// for. Joining and starting are one Put.
+    /// The bytes of an intention: `u8 flags` (1 tokens are given, 2 without a copy, 4 it replaces a node, which follows), and of changes of the registry
+    /// ([`nodes::encode`]) the one that is asked for. Joining and starting are one Put.
     ///
     /// Panics where [`Registration::check`] fails.
     pub fn to_bytes(&self) -> Vec<u8> {
@@ -58,23 +64,27 @@ impl Request {
             // Which ones is the plan's to say.
             Request::Finalize => NodeChange::Enable(Features::default()),
         };
-        let flags = match self {
-            Request::Register(of) => {
-                (u8::from(of.has_given_tokens) * GIVEN) | (u8::from(of.is_without_copy) * WITHOUT_COPY)
-            }
-            _ => 0,
-        };
-        [&[flags][..], &nodes::encode(&[change])].concat()
+        let mut bytes = vec![0];
+        if let Request::Register(of) = self {
+            let replaces = u8::from(of.replaces.is_some()) * REPLACES;
+            bytes[0] =
+                (u8::from(of.has_given_tokens) * GIVEN) | (u8::from(of.is_without_copy) * WITHOUT_COPY) | replaces;
+            of.replaces.iter().for_each(|replaced| replaced.encode(&mut bytes));
+        }
+        bytes.extend(nodes::encode(&[change]));
+        bytes
     }
 
     /// The request that [`Request::to_bytes`] wrote, tokens in ascending order.
     pub fn decode(bytes: &[u8]) -> Result<Request, DecodeError> {
         let invalid = |problem: &str| DecodeError::Invalid { problem: problem.to_owned() };
-        let Some((&flags, bytes)) = bytes.split_first() else { return Err(invalid("a request has no bytes")) };
-        if flags & !(GIVEN | WITHOUT_COPY) != 0 {
+        let mut reader = Reader::new(bytes);
+        let flags = reader.u8()?;
+        if flags & !(GIVEN | WITHOUT_COPY | REPLACES) != 0 {
             return Err(invalid("flags of a request are unknown"));
         }
-        let changes = nodes::decode(bytes).map_err(decode_error)?;
+        let replaces = if flags & REPLACES != 0 { Some(Replaced::decode(&mut reader)?) } else { None };
+        let changes = nodes::decode(reader.rest()).map_err(decode_error)?;
         let Ok([change]) = <[NodeChange; 1]>::try_from(changes) else {
             return Err(invalid("a request is one change of the nodes"));
         };
@@ -89,9 +99,11 @@ impl Request {
                     tokens,
                     has_given_tokens,
                     is_without_copy,
+                    replaces,
                     start,
                 }))
             }
+            _ if replaces.is_some() => Err(invalid("a node that registers may replace one, and no other request may")),
             NodeChange::SetState(id, state) => Ok(Request::SetState(id, state)),
             NodeChange::Remove(id) => Ok(Request::Remove(id)),
             NodeChange::Enable(features) if features.is_empty() => Ok(Request::Finalize),

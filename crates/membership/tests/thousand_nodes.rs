@@ -74,6 +74,7 @@ fn registration(number: u64, boot: u64) -> Registration {
         tokens: (0..16).map(|of| Token((number * 16 + of) as i64)).collect(),
         has_given_tokens: false,
         is_without_copy: false,
+        replaces: None,
         start: start(number, boot),
     }
 }

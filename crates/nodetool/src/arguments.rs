@@ -103,6 +103,34 @@ pub(crate) enum OperationsCommand {
     },
 }
 
+/// `rebuild`
+#[derive(Debug, Args)]
+pub(crate) struct Rebuild {
+    /// (-ks) Not supported: all keyspaces are copied
+    #[arg(long, value_name = "KEYSPACE")]
+    pub(crate) keyspace: Option<String>,
+    /// (-ts) Not supported: all ranges of the node are copied
+    #[arg(long, value_name = "TOKENS")]
+    pub(crate) tokens: Option<String>,
+    /// Not supported: the sources are chosen so that no acknowledged write is missed
+    #[arg(short = 's', long, value_name = "SOURCES")]
+    pub(crate) sources: Option<String>,
+    /// Not supported: name the datacenter to copy from
+    #[arg(long)]
+    pub(crate) exclude_local_dc: bool,
+    /// The datacenter to copy from; any if none is named
+    #[arg(value_name = "SOURCE DC")]
+    pub(crate) datacenter: Option<String>,
+}
+
+/// `move`
+#[derive(Debug, Args)]
+pub(crate) struct Move {
+    /// The new token; a backslash may stand before a negative one
+    #[arg(value_name = "NEW TOKEN", allow_hyphen_values = true)]
+    pub(crate) token: String,
+}
+
 /// `abortbootstrap`
 #[derive(Debug, Args)]
 pub(crate) struct AbortBootstrap {
@@ -188,6 +216,10 @@ pub(crate) enum Command {
     /// Abort the join of a node, which is removed
     #[command(name = "abortbootstrap")]
     AbortBootstrap(AbortBootstrap),
+    /// Copy the node's ranges of all keyspaces again, from other replicas
+    Rebuild(Rebuild),
+    /// Exchange the only token of the node for another; its ranges move
+    Move(Move),
     /// Take a node that is down out of the cluster, by its address; the same as removenode --force
     Assassinate(Assassinate),
     /// Print the metadata group: its voters, leader and epoch

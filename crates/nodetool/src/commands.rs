@@ -48,6 +48,8 @@ pub(crate) fn run(command: &Command, node: &mut dyn Surroundings) -> Result<Answ
         Command::Decommission(arguments) => departures::decommission(arguments, node),
         Command::Operations(arguments) => operations::run(arguments, node),
         Command::AbortBootstrap(arguments) => operations::abort_bootstrap(arguments, node),
+        Command::Rebuild(arguments) => operations::rebuild(arguments, node),
+        Command::Move(arguments) => operations::exchange_token(arguments, node),
         Command::RemoveNode(arguments) => departures::remove(arguments, node),
         Command::Assassinate(arguments) => departures::assassinate(arguments, node),
         Command::Cms(arguments) => cms::run(arguments, node),

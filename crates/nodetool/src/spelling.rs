@@ -4,7 +4,7 @@
 
 use std::ffi::OsString;
 
-const LONG: [(&str, &str); 24] = [
+const LONG: [(&str, &str); 26] = [
     ("-pw", "--password"),
     ("-pwf", "--password-file"),
     ("-pp", "--print-port"),
@@ -18,6 +18,8 @@ const LONG: [(&str, &str); 24] = [
     ("-nt", "--no-ttl"),
     ("-id", "--compaction-id"),
     ("-full", "--full"),
+    ("-ks", "--keyspace"),
+    ("-ts", "--tokens"),
     ("-pr", "--partitioner-range"),
     ("-dc", "--in-dc"),
     ("-local", "--in-local-dc"),

@@ -15,6 +15,19 @@ use crate::error::QueryError;
 use crate::event::Event;
 use crate::trace::Traced;
 
+/// A ring as a shard installs it.
+#[derive(Debug, Clone)]
+pub(crate) struct InstalledRing {
+    /// The nodes.
+    pub(crate) nodes: Vec<Node>,
+    /// This node among them.
+    pub(crate) local: NodeIndex,
+    /// The operations of the cluster's state.
+    pub(crate) operations: Vec<Operation>,
+    /// This node's tenure, as operations count.
+    pub(crate) tenure: u64,
+}
+
 /// A call to another shard, or to this one.
 #[derive(Debug)]
 pub(crate) enum ControlRequest {
@@ -32,11 +45,14 @@ pub(crate) enum ControlRequest {
         /// Its name.
         table: String,
     },
-    /// From shard 0: take over a schema change that is in the metadata log.
-    ApplySchema {
-        /// The entry that they are of.
+    /// From shard 0: take over the changes of an entry that is in the metadata log, all at once: a keyspace's new replication means nothing without the operation that
+    /// brings it.
+    Apply {
+        /// The entry.
         epoch: Epoch,
-        /// The changes, in order.
+        /// The ring to plan by from now on, if it or the operations have changed.
+        ring: Option<InstalledRing>,
+        /// The changes of the schema, in order.
         changes: Vec<SchemaChange>,
     },
     /// From shard 0: all shards have applied an entry.
@@ -52,19 +68,6 @@ pub(crate) enum ControlRequest {
         node: Option<HostId>,
         /// The epoch.
         epoch: Epoch,
-    },
-    /// From shard 0: plan by this ring from now on.
-    InstallRing {
-        /// Its epoch, later than that of the one before.
-        epoch: Epoch,
-        /// The nodes.
-        nodes: Vec<Node>,
-        /// This node among them.
-        local: NodeIndex,
-        /// The operations of the cluster's state.
-        operations: Vec<Operation>,
-        /// This node's tenure, as operations count.
-        tenure: u64,
     },
     /// From shard 0, once all shards have taken a change over: tell the clients that registered for it.
     Announce {

@@ -62,7 +62,7 @@ use metadata::Proposer;
 use metadata::group::{Driver, ProposalId};
 use runtime::sync::Queue;
 use runtime::{Mesh, Runtime};
-use schema::{Schema, SchemaEvent};
+use schema::Schema;
 use storage::LogSequence;
 use topology::operations::Operation;
 use topology::{Ring, Sharder, Strategies};
@@ -76,6 +76,7 @@ use crate::execute::rows::RowBuffer;
 use crate::execute::slices::SliceBuffer;
 use crate::guardrails::WatchLog;
 use crate::hand_over::{HandedBack, HandedOver};
+use crate::own_proposal::OwnProposal;
 use crate::plan::Plan;
 use crate::prepared::{PreparedCache, StatementId};
 use crate::session::Session;
@@ -118,8 +119,8 @@ struct Inner {
     proposer: Option<Proposer>,
     /// The driver of this node's part in the metadata group, which needs the engine first; on shard 0 only.
     group: OnceCell<Driver>,
-    /// The events of this node's own proposals, as they were applied.
-    own_events: RefCell<BTreeMap<ProposalId, Option<SchemaEvent>>>,
+    /// This node's own proposals, as they were applied.
+    own_proposals: RefCell<BTreeMap<ProposalId, OwnProposal>>,
     counters: Counters,
     failed: FailedRequests,
     /// Bytes of long results that are in the making, and how many there may be.
@@ -234,7 +235,7 @@ impl Engine {
                 control: OnceCell::new(),
                 proposer: metadata.as_ref().map(|_| Proposer::default()),
                 group: OnceCell::new(),
-                own_events: RefCell::default(),
+                own_proposals: RefCell::default(),
                 counters: Counters::default(),
                 failed: FailedRequests::default(),
                 result_bytes: Cell::new(0),

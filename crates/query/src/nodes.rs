@@ -8,3 +8,6 @@ pub const LEAVE: u8 = 129;
 
 /// The first byte of an intention that is a request about an operation, of [`membership::OperationRequest`].
 pub const OPERATION: u8 = 130;
+
+/// The first byte of an intention that is a request of a node to copy its ranges again, of [`membership::Rebuild`].
+pub const REBUILD: u8 = 131;

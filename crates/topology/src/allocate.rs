@@ -93,6 +93,11 @@ impl Allocator {
         allocator
     }
 
+    /// Gives none of these tokens to a node.
+    pub fn take(&mut self, tokens: &BTreeSet<Token>) {
+        self.taken.extend(tokens);
+    }
+
     /// Adds a node, which gets `count` tokens. Several nodes that join at once are added one after the other.
     pub fn join(&mut self, rack: &str, count: usize) -> Joining<'_> {
         let member = self.add(rack);

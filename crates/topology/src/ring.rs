@@ -145,15 +145,16 @@ impl Ring {
     }
 
     /// True if each token has the same replicas on both rings, whatever the strategy: the same nodes have the same tokens, datacenters and racks. Where nodes are
-    /// reached does not matter.
-    pub fn places_as(&self, other: &Ring) -> bool {
-        let by_id = |ring: &Ring| -> BTreeMap<HostId, (String, String, BTreeSet<Token>)> {
-            let place = |node: &Node| {
-                (node.datacenter.clone(), node.rack.clone(), node.tokens.iter().copied().collect::<BTreeSet<_>>())
-            };
-            ring.nodes.iter().map(|node| (node.host_id, place(node))).collect()
-        };
-        by_id(self) == by_id(other)
+    /// reached does not matter, nor do `waiting` nodes, of this ring and of the other, which no strategy sees.
+    pub fn places_as(&self, other: &Ring, waiting: [&BTreeSet<HostId>; 2]) -> bool {
+        self.placing(waiting[0]) == other.placing(waiting[1])
+    }
+
+    /// The place of each node but those that wait.
+    fn placing(&self, waiting: &BTreeSet<HostId>) -> BTreeMap<HostId, (&str, &str, BTreeSet<Token>)> {
+        let place = |node: &'_ Node| node.tokens.iter().copied().collect::<BTreeSet<_>>();
+        let placed = self.nodes.iter().filter(|node| !waiting.contains(&node.host_id));
+        placed.map(|node| (node.host_id, (&*node.datacenter, &*node.rack, place(node)))).collect()
     }
 
     /// The owners met when the ring is walked once, clockwise, from the first token at or after `token`. A node with
@@ -192,8 +193,10 @@ mod tests {
     fn a_ring_places_as_another_whatever_its_addresses() {
         let ring = |nodes: Vec<Node>| Ring::new(Epoch::FIRST, nodes, NodeIndex(0));
         let before = ring(vec![node(1), node(2)]);
+        let none = BTreeSet::new();
         let moved = Node { internode: ([10, 0, 0, 9], 7000).into(), ..node(2) };
-        assert!(ring(vec![moved.clone(), node(1)]).places_as(&before), "another address, in another order");
+        let other = ring(vec![moved.clone(), node(1)]);
+        assert!(other.places_as(&before, [&none, &none]), "another address, in another order");
         for other in [
             vec![node(1)],
             vec![node(1), node(3)],
@@ -201,8 +204,11 @@ mod tests {
             vec![node(1), Node { datacenter: "datacenter2".into(), ..node(2) }],
             vec![node(1), Node { tokens: vec![Token(7)], ..moved }],
         ] {
-            assert!(!ring(other).places_as(&before));
+            assert!(!ring(other).places_as(&before, [&none, &none]));
         }
+        let (joined, waiting) = (ring(vec![node(1), node(2), node(3)]), [node(3).host_id].into());
+        assert!(joined.places_as(&before, [&waiting, &none]) && before.places_as(&joined, [&none, &waiting]));
+        assert!(!joined.places_as(&before, [&none, &waiting]), "it waits on the other ring alone");
     }
 
     #[test]

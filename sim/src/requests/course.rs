@@ -65,9 +65,9 @@ pub(super) struct Course<'a> {
 /// Runs a scenario to its end.
 pub(super) fn run(site: &mut GroupSite, scenario: &Scenario, shape: Shape, seed: u64, expected: &Expected) -> Outcome {
     let plan = plan((0..site.nodes().len()).map(|node| site.datacenter(node)).collect(), scenario, seed);
-    let history = Requests { factors: shape.factors.to_vec(), ..Requests::default() };
+    let history = Requests { factors: scenario.judged_factors(shape), ..Requests::default() };
     let operating = match scenario.has_operations {
-        true => Operating::new(site.nodes().len(), shape.spares.len()),
+        true => Operating::new(site.nodes().len(), shape),
         false => Operating::default(),
     };
     let mut course = Course {
@@ -85,7 +85,7 @@ pub(super) fn run(site: &mut GroupSite, scenario: &Scenario, shape: Shape, seed:
         random: seed,
     };
     course.outcome.troubles = troubles(&plan);
-    if let Err(what) = course.stages(&plan) {
+    if let Err(what) = course.stages(&plan, shape) {
         course.outcome.violations.push(what);
     }
     let Course { history, mut outcome, operating, .. } = course;
@@ -131,10 +131,10 @@ fn troubles(plan: &Plan) -> usize {
 }
 
 impl Course<'_> {
-    fn stages(&mut self, plan: &Plan) -> Result<(), String> {
+    fn stages(&mut self, plan: &Plan, shape: Shape) -> Result<(), String> {
         self.make_ready("at the beginning")?;
         self.site.world().run_for(VOTERS_CHANGE);
-        self.prepare()?;
+        self.prepare(shape.factors)?;
         let (work, history, targets) = (self.work, self.history.clone(), self.targets());
         let clients = self.site.clients();
         let main = move |runtime| work_requests(runtime, work, targets, history);
@@ -264,10 +264,10 @@ impl Course<'_> {
     }
 
     /// Makes the tables, in some tries: a leader may have to be elected first.
-    fn prepare(&mut self) -> Result<(), String> {
+    fn prepare(&mut self, factors: &[u32]) -> Result<(), String> {
         let deadline = self.site.world().now() + HEALED_AT_MOST;
         loop {
-            let (address, factors) = (self.target(0).address, self.history.borrow().factors.clone());
+            let (address, factors) = (self.target(0).address, factors.to_vec());
             match self.ask(move |runtime| prepare_tables(runtime, address, factors)) {
                 Ok(()) => return Ok(()),
                 Err(what) if self.site.world().now() >= deadline => return Err(format!("no tables: {what}")),

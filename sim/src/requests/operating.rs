@@ -3,7 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use runtime::Instant;
+use runtime::sim::Started;
 
+use super::scenario::Shape;
+use crate::client::ClientError;
 use crate::group_site::Asking;
 
 /// A node as the operators know it.
@@ -19,6 +22,8 @@ pub(super) enum Standing {
     Leaving,
     /// It was killed, and is to be removed.
     Dead,
+    /// It was killed, and another one takes its place at another address.
+    Replaced,
     /// It is of the cluster no more.
     Gone,
 }
@@ -29,6 +34,9 @@ pub(super) enum Order {
     Join,
     Decommission,
     Remove,
+    Replace,
+    /// The keyspace gets another number of replicas.
+    Alter,
 }
 
 /// The node that is killed.
@@ -39,6 +47,15 @@ pub(super) enum Victim {
     Source,
 }
 
+/// A node that is replaced.
+#[derive(Debug, Clone)]
+pub(super) struct Replacement {
+    /// Its number, which is that of the node that takes its place if that has its address.
+    pub(super) gone: usize,
+    /// Its host id.
+    pub(super) host_id: String,
+}
+
 /// Orders, their outcome, and kills to come.
 #[derive(Default)]
 pub(super) struct Operating {
@@ -47,6 +64,8 @@ pub(super) struct Operating {
     pub(super) orders: Vec<(Instant, Order)>,
     /// Questions under way: decommissions and removals, with the node that is to leave.
     pub(super) asked: Vec<(usize, Asking)>,
+    /// Nodes that are replaced, by those that take their places.
+    pub(super) replacements: BTreeMap<usize, Replacement>,
     /// Nodes that are down by the plan, by a kill of this harness, or by their disk.
     pub(super) down: BTreeSet<usize>,
     /// Kills to come, each in a phase.
@@ -57,6 +76,12 @@ pub(super) struct Operating {
     pub(super) aborting: Option<Asking>,
     /// True if an operation was to be aborted: a node that joins may be refused from then on.
     pub(super) has_aborted: bool,
+    /// The replicas of each datacenter that the keyspace may have: several while it is altered, and where an operator was not answered.
+    pub(super) factors: BTreeSet<Vec<u32>>,
+    /// True if their number may change.
+    pub(super) may_alter: bool,
+    /// An ALTER under way.
+    pub(super) altering: Option<Started<Result<bool, ClientError>>>,
     /// The node that led at the last look.
     pub(super) leader: Option<usize>,
     pub(super) host_ids: BTreeMap<usize, String>,
@@ -66,9 +91,20 @@ pub(super) struct Operating {
 
 impl Operating {
     /// All nodes are members but for the spare ones, which are the last.
-    pub(super) fn new(nodes: usize, spares: usize) -> Operating {
-        let standing = |node| if node < nodes - spares { Standing::Member } else { Standing::Spare };
-        Operating { standing: (0..nodes).map(standing).collect(), ..Operating::default() }
+    pub(super) fn new(nodes: usize, shape: Shape) -> Operating {
+        let standing = |node| if node < nodes - shape.spares.len() { Standing::Member } else { Standing::Spare };
+        Operating {
+            standing: (0..nodes).map(standing).collect(),
+            factors: [shape.factors.to_vec()].into(),
+            may_alter: shape.may_alter(),
+            ..Operating::default()
+        }
+    }
+
+    /// The fewest and the most replicas that the keyspace may have in a datacenter.
+    pub(super) fn factor_bounds(&self, datacenter: usize) -> (u32, u32) {
+        let factors = || self.factors.iter().map(|factors| factors[datacenter]);
+        (factors().min().unwrap_or(0), factors().max().unwrap_or(0))
     }
 
     /// The standing of a node.

@@ -1,9 +1,10 @@
-//! Operators' orders beside load: nodes join, are decommissioned, or are killed and removed, and some operations are aborted; the harness kills their leader, a receiver
-//! or a source when an operation is in a phase that the seed chooses.
+//! Operators' orders beside load: nodes join, are decommissioned, or are killed and removed or replaced, the keyspace gets another number of replicas, and some operations are
+//! aborted; the harness kills their leader, a receiver or a source when an operation is in a phase that the seed chooses.
 //!
 //! ```text
 //! spare ─join─▶ joining ─ready─▶ member ─decommission─▶ leaving ─▶ gone
-//!                  └─aborted─▶ gone  └─killed, to be removed─▶ dead ─▶ gone
+//!                  └─aborted─▶ gone  ├─killed, to be removed─▶ dead ─▶ gone
+//!                                    └─killed, another joins in its place─▶ replaced ─▶ gone
 //! ```
 //!
 //! | standing | runs | clients ask it | the plan may end and start it |
@@ -11,17 +12,21 @@
 //! | spare | no | no | no |
 //! | joining | yes | no | yes |
 //! | member, leaving | yes | yes | yes |
-//! | dead, gone | no | no | no |
+//! | dead, replaced, gone | no | no | no |
 
 use std::collections::BTreeSet;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use admin::{Answer, NodeFacts, OperationFacts, OperationsFacts, Question, Refusal};
+use runtime::Runtime;
+use runtime::sim::Started;
 
 use super::course::{AGAIN, Course};
 use super::operating::{Order, Standing, Victim};
 use super::ownership::Ownership;
+use super::scenario::FACTOR_MAX;
+use crate::client::{Client, ClientError};
 use crate::nemesis::{Nemesis, Plan, Step};
 use crate::site::Site;
 
@@ -31,20 +36,22 @@ const ENDED_AT_MOST: Duration = Duration::from_secs(120);
 const LOOK: Duration = Duration::from_millis(20);
 /// For a node's answer to a look.
 const LOOK_AT_MOST: Duration = Duration::from_millis(200);
+/// The longest that an operator waits for the answer to an ALTER.
+const ALTERED_AT_MOST: Duration = Duration::from_secs(40);
 /// The longest time before the first order, and between two orders, milliseconds.
 const GAP_MILLIS: u64 = 9_000;
 /// The longest that a node stays down that was killed in a phase, milliseconds.
 const DOWN_MILLIS: u64 = 6_000;
 /// In the sentence of a node that has left.
-const NEVER_AGAIN: &str = "never accepted again";
+pub(super) const NEVER_AGAIN: &str = "never accepted again";
 /// In the sentence of a cluster whose nodes are too few for a departure.
 const TOO_FEW: &str = "Not enough live nodes";
 /// The phases in which a node may be killed.
 const PHASES: [&str; 5] = ["queued", "planned", "write both", "copy", "read new"];
 
 /// Operators of the cluster of a course.
-struct Operators<'o, 'c> {
-    course: &'o mut Course<'c>,
+pub(super) struct Operators<'o, 'c> {
+    pub(super) course: &'o mut Course<'c>,
 }
 
 impl Course<'_> {
@@ -58,7 +65,8 @@ impl Course<'_> {
     pub(super) fn settle(&mut self) -> Result<(), String> {
         let mut operators = Operators { course: self };
         operators.settle("after the plan")?;
-        operators.end_one()
+        operators.end_one()?;
+        operators.note_factor()
     }
 
     /// Judges ownership in a cluster at rest, in which all replicas were read together.
@@ -118,10 +126,13 @@ impl Operators<'_, '_> {
             if self.course.below(3) > 0 {
                 at += Duration::from_millis(self.course.below(GAP_MILLIS));
             }
-            let order = match self.course.below(5) {
+            let kinds = if self.course.operating.may_alter { 9 } else { 6 };
+            let order = match self.course.below(kinds) {
+                6.. => Order::Alter,
                 0 | 1 => Order::Join,
                 2 | 3 => Order::Decommission,
-                _ if std::mem::take(&mut can_remove) => Order::Remove,
+                4 if std::mem::take(&mut can_remove) => Order::Remove,
+                5 if std::mem::take(&mut can_remove) => Order::Replace,
                 _ => Order::Decommission,
             };
             self.course.operating.orders.push((at, order));
@@ -175,7 +186,7 @@ impl Operators<'_, '_> {
         Ok(())
     }
 
-    fn start_again(&mut self, node: usize) {
+    pub(super) fn start_again(&mut self, node: usize) {
         self.course.operating.down.remove(&node);
         if self.course.operating.is_present(node) && !self.course.is_running(node) {
             self.course.site.begin_start(node);
@@ -208,7 +219,7 @@ impl Operators<'_, '_> {
     }
 
     /// Kills a node, or cuts its power.
-    fn end(&mut self, node: usize) {
+    pub(super) fn end(&mut self, node: usize) {
         self.course.operating.down.insert(node);
         match self.course.below(2) {
             0 => self.course.cut_power(node),
@@ -252,7 +263,7 @@ impl Operators<'_, '_> {
     }
 
     /// Members that run and are ready.
-    fn all_ready(&mut self) -> Vec<usize> {
+    pub(super) fn all_ready(&mut self) -> Vec<usize> {
         let running = self.all_running();
         let is_member = |node: &usize| {
             self.course.operating.standing(*node) == Standing::Member && self.course.site.is_ready(*node)
@@ -281,7 +292,10 @@ impl Operators<'_, '_> {
         self.course.operating.host_ids.insert(node, facts.local().host_id.clone());
         for other in 0..self.course.site.nodes().len() {
             let address: IpAddr = self.course.site.internode_address(other).ip();
-            if let Some(known) = facts.ring.iter().find(|known| known.endpoint == address) {
+            // One that is replaced at its address has it too.
+            let mut at = facts.ring.iter().filter(|known| known.endpoint == address && !known.is_leaving);
+            let known = at.next().or_else(|| facts.ring.iter().find(|known| known.endpoint == address));
+            if let Some(known) = known {
                 self.course.operating.host_ids.insert(other, known.host_id.clone());
             }
         }
@@ -296,7 +310,7 @@ impl Operators<'_, '_> {
     }
 
     /// The host id of a node, once one that knows it was asked.
-    fn host_id(&self, node: usize) -> Option<&String> {
+    pub(super) fn host_id(&self, node: usize) -> Option<&String> {
         self.course.operating.host_ids.get(&node)
     }
 
@@ -315,6 +329,8 @@ impl Operators<'_, '_> {
             Order::Join => self.join() || self.decommission(),
             Order::Decommission => self.decommission() || self.join(),
             Order::Remove => self.kill_to_remove() || self.join(),
+            Order::Replace => self.replace() || self.join(),
+            Order::Alter => self.alter() || self.join(),
         };
         if !done {
             self.course.operating.log.push(format!("{order:?} is not possible"));
@@ -335,11 +351,11 @@ impl Operators<'_, '_> {
 
     /// A member without which its datacenter has enough for all replicas.
     fn dispensable(&mut self, replicas_min: u32) -> Option<usize> {
-        let factors = self.course.history.borrow().factors.clone();
         let ready = self.all_ready();
         let is_dispensable = |node: &usize| {
             let datacenter = self.course.site.datacenter(*node);
-            factors[datacenter] >= replicas_min && self.staying(datacenter) > factors[datacenter] as usize
+            let (fewest, most) = self.course.operating.factor_bounds(datacenter);
+            fewest >= replicas_min && self.staying(datacenter) > most as usize
         };
         let among: Vec<usize> = ready.into_iter().filter(is_dispensable).collect();
         let count = among.len() as u64;
@@ -366,8 +382,58 @@ impl Operators<'_, '_> {
         true
     }
 
+    /// Asks for another number of replicas, for which there are nodes. What a dead node has is not given up for it.
+    fn alter(&mut self) -> bool {
+        let operating = &self.course.operating;
+        let is_busy = operating.altering.is_some() || operating.standing.contains(&Standing::Dead);
+        let ready = self.all_ready();
+        if is_busy || ready.is_empty() || !self.course.operating.may_alter {
+            return false;
+        }
+        let most = FACTOR_MAX.min(u32::try_from(self.staying(0)).unwrap_or(FACTOR_MAX));
+        let now = self.course.operating.factors.iter().next_back().map_or(0, |factors| factors[0]);
+        let others: Vec<u32> = (1..=most).filter(|factor| *factor != now).collect();
+        if others.is_empty() {
+            return false;
+        }
+        let factor = others[self.course.below(others.len() as u64) as usize];
+        let node = ready[self.course.below(ready.len() as u64) as usize];
+        self.course.operating.log.push(format!("node {node} is asked for {factor} replicas"));
+        let (address, clients) = (self.course.target(node).address, self.course.site.clients());
+        let main = move |runtime: Runtime| async move {
+            let answer = runtime.timeout(ALTERED_AT_MOST, alter_keyspace(&runtime, address, factor)).await;
+            answer.unwrap_or_else(|_| Err(ClientError::Malformed("no answer".into())))
+        };
+        self.course.operating.altering = Some(self.course.site.world().start(clients, false, vec![main]));
+        self.course.operating.factors.insert(vec![factor]);
+        true
+    }
+
+    /// The number of replicas that the schema has, in a cluster at rest.
+    fn note_factor(&mut self) -> Result<(), String> {
+        if !self.course.operating.may_alter {
+            return Ok(());
+        }
+        let node = self.course.nodes().into_iter().next().ok_or("no node is left")?;
+        let address = self.course.target(node).address;
+        let factor = self.course.ask(move |runtime| async move { factor_of_schema(&runtime, address).await })?;
+        if !self.course.operating.factors.contains(&vec![factor]) {
+            let asked = &self.course.operating.factors;
+            self.course
+                .outcome
+                .violations
+                .push(format!("the schema has {factor} replicas, of {asked:?} that were asked for"));
+        }
+        self.course.operating.factors = [vec![factor]].into();
+        Ok(())
+    }
+
     /// Hears what operators are answered, and asks again for removals.
     fn pursue(&mut self) {
+        if let Some(answers) = self.course.operating.altering.as_ref().and_then(Started::take_outputs) {
+            self.course.operating.altering = None;
+            self.course.operating.log.push(format!("who altered the keyspace hears {answers:?}"));
+        }
         if self.course.operating.aborting.as_mut().is_some_and(|asking| asking.take().is_some()) {
             self.course.operating.aborting = None;
         }
@@ -418,6 +484,7 @@ impl Operators<'_, '_> {
                 self.note_end(node, standing, when);
             } else if standing == Standing::Joining && self.course.site.is_ready(node) {
                 self.course.operating.standing[node] = Standing::Member;
+                self.has_replaced(node);
             }
         }
         let standing = self.course.operating.standing.iter().enumerate();
@@ -429,6 +496,9 @@ impl Operators<'_, '_> {
     /// A node that was to run has ended.
     fn note_end(&mut self, node: usize, standing: Standing, when: &str) {
         let sentence = self.course.site.take_refusal(node);
+        if self.has_not_replaced(node, sentence.as_deref()) {
+            return;
+        }
         let may_leave =
             standing == Standing::Leaving || (standing == Standing::Joining && self.course.operating.has_aborted);
         let has_left = match &sentence {
@@ -465,12 +535,19 @@ impl Operators<'_, '_> {
     fn abort_what_waits_for_the_dead(&mut self) {
         let standing = |node: &usize| self.course.operating.standing(*node) == Standing::Dead;
         let dead = (0..self.course.site.nodes().len()).filter(standing).find_map(|node| self.host_id(node).cloned());
+        let mut replaced = self.course.operating.replacements.values().map(|replacement| &replacement.host_id);
+        let dead = dead.or_else(|| replaced.next().cloned());
         let Some(dead) = dead.filter(|_| self.course.operating.aborting.is_none()) else { return };
         let Some((leader, facts)) = self.look_at_leader() else { return };
         let waits = |operation: &&OperationFacts| {
             let waits_for = operation.waits_for.as_ref();
-            operation.phase == "copy"
-                && waits_for.is_some_and(|reason| reason.starts_with(&format!("node {dead} has not copied")))
+            // One of replication may need the dead node in each phase.
+            let is_of_keyspace =
+                operation.keyspace.is_some() && !["queued", "read new"].contains(&operation.phase.as_str());
+            let is_copying = operation.phase == "copy";
+            waits_for.is_some_and(|reason| {
+                is_of_keyspace || is_copying && reason.starts_with(&format!("node {dead} has not copied"))
+            })
         };
         let Some(operation) = facts.operations.iter().find(waits) else { return };
         let number = operation.number;
@@ -492,6 +569,9 @@ impl Operators<'_, '_> {
 
     /// The reason for which the cluster is not at rest; none if it is, and all nodes show the same.
     fn unsettled(&mut self) -> Option<String> {
+        if self.course.operating.altering.is_some() {
+            return Some("who alters the keyspace is not answered".to_owned());
+        }
         let mut seen: Option<(usize, Vec<Shown>)> = None;
         for node in self.course.nodes() {
             if !self.course.site.is_ready(node) {
@@ -527,10 +607,12 @@ impl Operators<'_, '_> {
                 self.course.operating.standing[node] = Standing::Member;
             }
         }
-        let dead = (0..self.course.operating.standing.len())
-            .find(|node| self.course.operating.standing(*node) == Standing::Dead);
-        if let Some(node) = dead {
-            return Some(format!("node {node} is dead and not removed"));
+        let is_dead = |node: &usize| {
+            matches!(self.course.operating.standing(*node), Standing::Dead | Standing::Replaced)
+                || self.course.operating.replacements.contains_key(node)
+        };
+        if let Some(node) = (0..self.course.operating.standing.len()).find(is_dead) {
+            return Some(format!("node {node} is dead, and neither removed nor replaced"));
         }
         let members: BTreeSet<String> =
             self.course.nodes().into_iter().filter_map(|node| self.host_id(node).cloned()).collect();
@@ -538,6 +620,25 @@ impl Operators<'_, '_> {
         let known: BTreeSet<String> = shown.into_iter().map(|node| node.host_id).collect();
         (known != members).then(|| format!("the registry has {known:?}, and {members:?} run"))
     }
+}
+
+/// Asks a node for another number of replicas.
+async fn alter_keyspace(runtime: &Runtime, address: SocketAddr, factor: u32) -> Result<bool, ClientError> {
+    let mut client = Client::connect(runtime, address).await?;
+    let replication = format!("{{'class': 'NetworkTopologyStrategy', 'datacenter0': {factor}}}");
+    client.change(&format!("ALTER KEYSPACE ring WITH replication = {replication}")).await
+}
+
+/// The number of replicas that the schema of a node has.
+async fn factor_of_schema(runtime: &Runtime, address: SocketAddr) -> Result<u32, ClientError> {
+    const NAME: &[u8] = b"datacenter0";
+    let mut client = Client::connect(runtime, address).await?;
+    let rows = client.execute("SELECT replication FROM system_schema.keyspaces WHERE keyspace_name = 'ring'").await?;
+    let map = rows.first().and_then(|row| row.first().cloned().flatten()).unwrap_or_default();
+    let at = map.windows(NAME.len()).position(|part| part == NAME);
+    // Four bytes of length, and one digit.
+    let digit = at.and_then(|at| map.get(at + NAME.len() + 4));
+    digit.and_then(|digit| char::from(*digit).to_digit(10)).ok_or_else(|| ClientError::Malformed(format!("{map:?}")))
 }
 
 /// A node of the registry.

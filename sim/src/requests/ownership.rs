@@ -45,7 +45,7 @@ impl Ownership<'_, '_> {
         let (partitions, nodes) = (self.course.work.partitions as i32, self.course.nodes());
         let firsts = [0, PIECES_FROM, MAPS_FROM];
         let keys = firsts.into_iter().flat_map(|first| first..first + partitions);
-        let factors = self.course.history.borrow().factors.clone();
+        let factors = self.course.operating.factors.first().cloned().unwrap_or_default();
         let mut all: BTreeMap<i32, BTreeSet<IpAddr>> = BTreeMap::new();
         for key in keys {
             for node in nodes.iter().copied() {

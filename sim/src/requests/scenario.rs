@@ -267,6 +267,7 @@ pub const SCENARIOS: [Scenario; 8] = [
         has_operations: true,
         marks: &[
             (Part::Operations, "an operation is done"),
+            (Part::Operations, "an operation of replication is done"),
             (Part::Operations, "an operation is aborted"),
             (Part::Operations, "a copy for an operation begins again"),
             (Part::Operations, "receiver killed while it copies"),
@@ -332,6 +333,15 @@ impl Scenario {
         }
     }
 
+    /// The replicas of each datacenter by which requests are judged: where operators change their number, the most there may be. At most as many as it takes then are
+    /// those that a level of a quorum reaches.
+    pub fn judged_factors(&self, shape: Shape) -> Vec<u32> {
+        match self.has_operations && shape.may_alter() {
+            true => vec![FACTOR_MAX],
+            false => shape.factors.to_vec(),
+        }
+    }
+
     /// Marks of its own that many seeds reach each.
     pub fn marks(&self, expected: &Expected) -> Vec<&'static str> {
         self.marks.iter().filter(|(part, _)| expected.contains(part)).map(|(_, mark)| *mark).collect()
@@ -355,6 +365,16 @@ pub struct Shape {
     pub racks: usize,
     /// The datacenter of each node that may join at run time.
     pub spares: &'static [usize],
+}
+
+/// The most replicas that operators ask for.
+pub const FACTOR_MAX: u32 = 3;
+
+impl Shape {
+    /// True if operators may change the number of replicas. In several datacenters it would depend on that number which levels meet.
+    pub fn may_alter(&self) -> bool {
+        self.factors.len() == 1
+    }
 }
 
 /// One node.

@@ -1,8 +1,8 @@
 """The verdict on troubles can fail: for each thing that is wrong there is a complaint."""
 
-from verdict import REQUESTS_MIN, TROUBLES, Seen
+from verdict import OPERATIONS, REQUESTS_MIN, TROUBLES, Seen
 
-GOOD = [f"row {trouble} {REQUESTS_MIN} 0 12.50 80.00" for trouble in ("calm", *TROUBLES)] + ["kept 500"]
+GOOD = [f"row {trouble} {REQUESTS_MIN} 0 12.50 80.00" for trouble in ("calm", *TROUBLES, *OPERATIONS)] + ["kept 500"]
 
 
 def complaints(lines):
@@ -24,7 +24,7 @@ def test_rounds_are_summed_and_the_longest_gap_is_kept():
     assert (kill.requests, kill.failures, kill.gap, kill.slowest) == (2 * REQUESTS_MIN, 2, 300.0, 80.0)
     figures = [line for line in Seen.table([seen]) if line.startswith("figure: ")]
     # A gap over its aim is marked, and is no complaint.
-    assert [line.endswith(" MISSED") for line in figures] == [trouble == "kill" for trouble in TROUBLES]
+    assert [line.endswith(" MISSED") for line in figures] == [trouble == "kill" for trouble in (*TROUBLES, *OPERATIONS)]
     assert seen.complaints() == [f"Driver: kill: 2 of {2 * REQUESTS_MIN} idempotent requests failed"]
 
 

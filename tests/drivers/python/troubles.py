@@ -1,4 +1,4 @@
-"""Three nodes in a network of their own, which get into troubles one after the other while drivers write and read through them.
+"""Three nodes in a network of their own, which get into troubles one after the other, become five and three again, while drivers write and read through them.
 
 `unshare --net python3 troubles.py CLIENTS` starts the nodes, each on a host of `network.py`, and says in two lines where they listen and where drivers' suites join. When as
 many suites as CLIENTS have joined, it makes one trouble after the other, each for another node than the one before:
@@ -8,6 +8,13 @@ many suites as CLIENTS have joined, it makes one trouble after the other, each f
     mute   the packets that the node sends are dropped, while it receives those of others, until the others take it for down
     deaf   the packets for the node are dropped, while the others receive its own, until they take it for down
     stop   SIGSTOP for five seconds, then SIGCONT
+
+Then operators change the ring:
+
+    join     two nodes join
+    replace  a node is killed, and a node with an empty disk takes its place
+    factor   the keyspace gets two replicas of each row, and three again
+    leave    the two nodes that have joined are decommissioned, one after the other
 
 A trouble is over when all nodes are up for each other and a write at ALL is done through each. A suite reads `begin NAME` from its connection when a trouble begins and `end` after the last, and answers
 each but the first with what it saw since the one before: `row NAME REQUESTS FAILURES GAP_MS SLOWEST_MS`, the longest time without a success and the longest request. After the
@@ -22,6 +29,7 @@ import json
 import os
 import pathlib
 import selectors
+import shutil
 import signal
 import socket
 import struct
@@ -32,10 +40,12 @@ import time
 
 import network
 from server import hand_over_stalls, is_bad
-from verdict import TROUBLES, Seen
+from verdict import OPERATIONS, TROUBLES, Seen
 from witness import HEADER, QUERY, READY, RESULT, STARTUP, VERSION, string
 
 NODES = (1, 2, 3)
+# Nodes that join.
+MORE_NODES = (4, 5)
 PORT, STORAGE_PORT, API_PORT = 9042, 7000, 10000
 # No wait for a condition takes as long on any machine.
 HUNG_SECONDS = 120
@@ -45,8 +55,9 @@ CALM_SECONDS, KILLED_SECONDS, CUT_SECONDS, STOPPED_SECONDS = 2, 2, 3, 5
 # From the end of one trouble to the next.
 QUIET_SECONDS = 1
 ROUNDS = 8 if os.environ.get("HELENUS_SOAK") else 1
+REPLICATION = "{{'class': 'NetworkTopologyStrategy', 'datacenter1': {}}}"
 SCHEMA = (
-    "CREATE KEYSPACE IF NOT EXISTS troubles WITH replication = {'class': 'NetworkTopologyStrategy', 'datacenter1': 3}",
+    f"CREATE KEYSPACE IF NOT EXISTS troubles WITH replication = {REPLICATION.format(3)}",
     "CREATE TABLE IF NOT EXISTS troubles.kept (client text, lane int, number int, PRIMARY KEY ((client, lane), number))",
     "CREATE TABLE IF NOT EXISTS troubles.probe (node int PRIMARY KEY)",
 )
@@ -54,18 +65,18 @@ SCHEMA = (
 
 class Node:
     def __init__(self, number, host, folder):
-        self.number, self.host, self.folder = number, host, pathlib.Path(folder) / f"node{number}"
-        self.folder.mkdir()
+        self.number, self.host = number, host
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix=f"node{number}-", dir=folder))
         self.log, self.starts = self.folder / "log", 0
         self.start()
 
-    def start(self):
+    def start(self, *more):
         address = self.host.address
         command = [
             os.environ["HELENUS_BINARY"], "serve", "--data-dir", str(self.folder / "data"), "--listen", address, "--listen-address", address,
             "--port", str(PORT), "--shard-aware-port", "0", "--storage-port", str(STORAGE_PORT),
             "--api-address", address, "--api-port", str(API_PORT), "--prometheus-port", "0",
-            "--seeds", f"{network.PREFIX}.1,{network.PREFIX}.2", "--insecure", "--smp", "1", "--memory", "256M", "--overprovisioned", "1",
+            "--seeds", f"{network.PREFIX}.1,{network.PREFIX}.2", "--insecure", "--smp", "1", "--memory", "256M", "--overprovisioned", "1", *more,
         ]
         with self.log.open("a") as log:
             self.process = subprocess.Popen(
@@ -77,16 +88,27 @@ class Node:
         assert self.process.poll() is None, f"node {self.number} ended by itself with {self.process.returncode}"
         return self.log.read_text().count("Helenus is ready") == self.starts
 
-    def up(self):
-        """The addresses of the nodes that are up for this one, if it says so."""
+    def ask(self, method, path):
+        """The answer of the admin API, or None."""
         connection = http.client.HTTPConnection(self.host.address, API_PORT, timeout=HUNG_SECONDS)
         try:
-            connection.request("GET", "/helenus/nodes")
-            return {node["endpoint"] for node in json.load(connection.getresponse()) if node["is_up"]}
+            connection.request(method, path)
+            response = connection.getresponse()
+            text = response.read()
+            assert response.status == 200, f"{path}: {text.decode()}"
+            return json.loads(text or b"null")
         except (OSError, http.client.HTTPException):
-            return set()
+            return None
         finally:
             connection.close()
+
+    def up(self):
+        """The addresses of the nodes that are up for this one, if it says so."""
+        return {node["endpoint"] for node in self.ask("GET", "/helenus/nodes") or () if node["is_up"]}
+
+    def has_no_operation(self):
+        """True if no operation is queued or runs, and no node has leftovers of one."""
+        return self.ask("GET", "/helenus/operations") == {"operations": [], "unclean": []}
 
     def signal(self, number):
         assert self.process.poll() is None, f"node {self.number} ended by itself with {self.process.returncode}"
@@ -140,12 +162,14 @@ def wait_for(what, condition):
 
 class Ring:
     def __init__(self, folder):
-        self.nodes = []
-        for number, host in zip(NODES, network.hosts(NODES)):
-            self.nodes.append(Node(number, host, folder))
+        self.folder, self.nodes, self.gone = folder, [], []
+        self.hosts = dict(zip((*NODES, *MORE_NODES), network.hosts((*NODES, *MORE_NODES))))
+        self.nodes.extend(self.new_node(number) for number in NODES)
+
+    def new_node(self, number):
+        return Node(number, self.hosts[number], self.folder)
 
     def prepare(self):
-        # Nodes join only while there is no table.
         wait_for("all nodes have joined", lambda: all([node.is_ready() for node in self.nodes]))
         for text in SCHEMA:
             wait_for(text, lambda text=text: is_done(self.nodes[0].host.address, text))
@@ -154,7 +178,7 @@ class Ring:
     def is_whole(self):
         """True if all nodes are up for each of them, and each has a write done by all."""
         write = "INSERT INTO troubles.probe (node) VALUES ({})"
-        return all(len(node.up()) == len(NODES) and is_done(node.host.address, write.format(node.number)) for node in self.nodes)
+        return all(len(node.up()) == len(self.nodes) and is_done(node.host.address, write.format(node.number)) for node in self.nodes)
 
     def get_into(self, trouble, node):
         """Makes a trouble, and waits until it is over."""
@@ -171,8 +195,33 @@ class Ring:
                 node.signal(signal.SIGSTOP)
                 time.sleep(STOPPED_SECONDS)
                 node.signal(signal.SIGCONT)
+            case "join":
+                self.nodes.extend([self.new_node(number) for number in MORE_NODES])
+            case "replace":
+                node.kill()
+                shutil.rmtree(node.folder / "data")
+                others = [other for other in self.nodes if other is not node]
+                wait_for(f"node {node.number} is down for the others", lambda: all(node.host.address not in other.up() for other in others))
+                node.start("--replace", node.host.address)
+            case "factor":
+                for factor in (2, 3):
+                    text = f"ALTER KEYSPACE troubles WITH replication = {REPLICATION.format(factor)}"
+                    wait_for(text, lambda text=text: is_done(node.host.address, text))
+                    wait_for(f"{factor} replicas", node.has_no_operation)
+            case "leave":
+                for leaving in [other for other in self.nodes if other.number in MORE_NODES]:
+                    self.decommission(leaving)
+        wait_for("all nodes have joined", lambda: all([member.is_ready() for member in self.nodes]))
+        wait_for("operations are over", node.has_no_operation)
         wait_for(f"all nodes are up after {trouble} of node {node.number}", lambda: node.is_ready() and self.is_whole())
         time.sleep(QUIET_SECONDS)
+
+    def decommission(self, node):
+        self.nodes.remove(node)
+        self.gone.append(node)
+        node.ask("POST", "/storage_service/decommission")
+        code = node.process.wait(HUNG_SECONDS)
+        assert code == 0, f"node {node.number}, which is decommissioned, ended with {code}"
 
     def cut(self, node, direction):
         others = [other for other in self.nodes if other is not node]
@@ -184,19 +233,19 @@ class Ring:
     def stop(self):
         """Ends the nodes; what is wrong with their ends and their logs."""
         wrong = [said for node in self.nodes if (said := node.stop())]
-        for node in self.nodes:
-            node.host.close()
-        bad = [f"node {node.number}: {line}" for node in self.nodes for line in node.log.read_text().splitlines() if is_bad(line)]
+        for host in self.hosts.values():
+            host.close()
+        bad = [f"node {node.number}: {line}" for node in (*self.nodes, *self.gone) for line in node.log.read_text().splitlines() if is_bad(line)]
         return wrong + hand_over_stalls(bad, "troubles-auto-1")
 
     def logs(self):
-        return "\n".join(f"node {node.number}:\n{node.log.read_text()}" for node in self.nodes)
+        return "\n".join(f"node {node.number}:\n{node.log.read_text()}" for node in (*self.nodes, *self.gone))
 
 
 def schedule():
-    """The troubles in order, with the node that each is of: no two in turn are of the same, and over three rounds each node gets into each."""
+    """The troubles in order, with the node that each is of, or that is asked: no two in turn are of the same, and over three rounds each node gets into each."""
     for turn in range(ROUNDS):
-        for index, trouble in enumerate(("calm", *TROUBLES)):
+        for index, trouble in enumerate(("calm", *TROUBLES, *OPERATIONS)):
             yield trouble, NODES[(turn + index) % len(NODES)]
 
 

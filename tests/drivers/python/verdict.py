@@ -5,6 +5,8 @@ AIM_MS = 250
 # A suite that did fewer requests while a trouble lasted shows nothing: it does two hundred a second, and on a slow and busy disk twenty.
 REQUESTS_MIN = 30
 TROUBLES = ("kill", "mute", "deaf", "stop")
+# What operators do to the ring meanwhile.
+OPERATIONS = ("join", "replace", "factor", "leave")
 
 
 class Row:
@@ -38,7 +40,7 @@ class Seen:
     def complaints(self):
         """What is wrong, in sentences."""
         wrong = list(self.wrong)
-        for trouble in TROUBLES:
+        for trouble in (*TROUBLES, *OPERATIONS):
             row = self.rows.get(trouble, Row())
             if row.failures:
                 wrong.append(f"{trouble}: {row.failures} of {row.requests} idempotent requests failed")
@@ -59,7 +61,7 @@ class Seen:
                 yield f"{seen.name:<26} {trouble:<8} {row.requests:>8} {row.failures:>8} {row.gap:>9.1f} ms {row.slowest:>9.1f} ms"
             yield f"{seen.name:<26} {seen.kept} acknowledged rows were read at QUORUM"
         for seen in all_seen:
-            for trouble in TROUBLES:
+            for trouble in (*TROUBLES, *OPERATIONS):
                 gap = seen.rows.get(trouble, Row()).gap
                 missed = " MISSED" if gap > AIM_MS else ""
                 yield f"figure: {gap:.2f} ms: longest gap in the successes of {seen.name}, {trouble} (aim {AIM_MS}.00){missed}"

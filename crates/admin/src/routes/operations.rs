@@ -1,4 +1,4 @@
-//! Operations that move token ranges: a list, and an abort.
+//! Operations that move token ranges: a list, an abort, a node's copy of its own ranges, and another token for a node.
 
 use axum::Router;
 use axum::extract::{Path, State};
@@ -6,19 +6,24 @@ use axum::routing::{get, post};
 use serde_json::json;
 
 use crate::ask::{Answer, Question};
-use crate::json::{Json, Reply};
+use crate::json::{Json, Reply, Void};
+use crate::parameters::Parameters;
 use crate::problem::Problem;
 use crate::state::App;
 
 pub(super) fn routes() -> Router<App> {
-    Router::new().route("/helenus/operations", get(facts)).route("/helenus/operations/{number}/abort", post(abort))
+    Router::new()
+        .route("/helenus/operations", get(facts))
+        .route("/helenus/operations/{number}/abort", post(abort))
+        .route("/storage_service/rebuild", post(rebuild))
+        .route("/storage_service/move", post(exchange_token))
 }
 
 async fn facts(State(app): State<App>) -> Reply {
     let Answer::Operations(facts) = app.ask(0, Question::Operations).await? else { return Err(Problem::mixed_up()) };
     let operation = |of: &crate::facts::OperationFacts| {
         json!({
-            "number": of.number, "kind": of.kind, "phase": of.phase, "nodes": of.nodes, "copied": of.copied, "waits_for": of.waits_for,
+            "number": of.number, "kind": of.kind, "phase": of.phase, "nodes": of.nodes, "keyspace": of.keyspace, "copied": of.copied, "waits_for": of.waits_for,
         })
     };
     let operations: Vec<_> = facts.operations.iter().map(operation).collect();
@@ -30,4 +35,17 @@ async fn abort(State(app): State<App>, Path(number): Path<String>) -> Reply {
     let number: u64 = number.parse().map_err(|_| wrong())?;
     app.ask(0, Question::AbortOperation(number)).await?;
     Ok(Json(json!(null)))
+}
+
+async fn exchange_token(State(app): State<App>, parameters: Parameters) -> Void {
+    parameters.only(&["new_token"])?;
+    let token = parameters.text("new_token").and_then(|text| text.parse().ok());
+    let token = token.ok_or_else(|| Problem::bad_request("new_token is a number from -2^63 to 2^63 - 1"))?;
+    app.ask(0, Question::Move { token }).await.map(|_| ())
+}
+
+async fn rebuild(State(app): State<App>, parameters: Parameters) -> Void {
+    parameters.only(&["source_dc"])?;
+    let datacenter = parameters.text("source_dc").map(str::to_owned);
+    app.ask(0, Question::Rebuild { datacenter }).await.map(|_| ())
 }

@@ -29,7 +29,9 @@ const CATCH_UP_TIME: Duration = Duration::from_secs(2);
 /// A keyspace whose ranges may move.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyspaceToCopy {
-    /// Its replication.
+    /// Its name.
+    pub name: String,
+    /// Its replication in the schema.
     pub strategy: ReplicationStrategy,
     /// Its tables.
     pub tables: Vec<TableId>,
@@ -109,10 +111,15 @@ impl Receiving {
         *self.figures.borrow()
     }
 
+    fn moves(&self, operation: &Operation, keyspace: &KeyspaceToCopy) -> Result<Vec<RangeMove>, ReceiveFailed> {
+        let moves = self.placement.moves(operation, (&keyspace.name, &keyspace.strategy));
+        moves.map_err(ReceiveFailed::Rules)
+    }
+
     /// True if this node is to copy something for an operation.
     pub fn is_receiver(&self, operation: &Operation, keyspaces: &[KeyspaceToCopy]) -> Result<bool, ReceiveFailed> {
         for keyspace in keyspaces {
-            let moves = self.placement.moves(operation, &keyspace.strategy).map_err(ReceiveFailed::Rules)?;
+            let moves = self.moves(operation, keyspace)?;
             let nodes = self.placement.nodes();
             let ring = nodes.ring();
             if moves.iter().any(|moved| moved.receivers(ring).any(|node| node == ring.local())) {
@@ -189,7 +196,7 @@ impl Receiving {
     }
 
     fn by_sources(&self, operation: &Operation, keyspace: &KeyspaceToCopy) -> Result<BySources, ReceiveFailed> {
-        let moves = self.placement.moves(operation, &keyspace.strategy).map_err(ReceiveFailed::Rules)?;
+        let moves = self.moves(operation, keyspace)?;
         let nodes = self.placement.nodes();
         let (ring, local) = (nodes.ring(), nodes.local());
         let mut by_sources = BySources::new();

@@ -7,9 +7,10 @@ use topology::{Factor, OptionsError, ReplicationStrategy, Ring, Strategies, Toke
 use super::placement::Placement;
 
 impl Placement {
-    /// The tokens of a keyspace of which this node keeps what it has: see [`kept_ranges`](crate::coordinator::kept_ranges).
+    /// The tokens of a keyspace with this strategy in the schema, of which this node keeps what it has: see [`kept_ranges`](crate::coordinator::kept_ranges).
     pub(crate) fn kept_ranges(&self, keyspace: &str, strategy: &ReplicationStrategy) -> TokenRanges {
         let (strategies, operation, planted) = self.rules(keyspace);
+        let strategy = &self.placed_by(keyspace, strategy);
         let operation = operation.filter(|_| !planted.is(Bug::CleanupOfPending));
         let kept = kept(self.nodes().ring(), operation.as_deref(), strategies, (keyspace, strategy));
         kept.unwrap_or_else(|error| {
@@ -39,10 +40,9 @@ fn kept(
         Some(Target::Replication { keyspace: of, before, after }) if of == keyspace => {
             let (before, after) = (strategies.rules(before)?, strategies.rules(after)?);
             let is_everywhere = [&before, &after].iter().any(|rules| rules.factor() == Factor::AllNodes);
-            let present = Placements::new(&none, &*rules, &*rules).kept(ring.local());
             match is_everywhere {
                 true => Ok(TokenRanges::all()),
-                false => Ok(present.or(&Placements::new(&none, &*before, &*after).kept(ring.local()))),
+                false => Ok(Placements::new(&none, &*before, &*after).kept(ring.local())),
             }
         }
         Some(Target::Replication { .. } | Target::Copy { .. }) | None => {

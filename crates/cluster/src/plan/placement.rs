@@ -9,7 +9,7 @@ use std::rc::{Rc, Weak};
 
 use internode::{Other, Peer, Peers};
 use planted::Planted;
-use topology::operations::{Operation, OperationId, Phase, RangeMove};
+use topology::operations::{Operation, OperationId, Phase, RangeMove, Target};
 use topology::{HostId, ReplicationStrategy, Ring, Strategies};
 
 use super::nodes::Nodes;
@@ -52,7 +52,8 @@ impl Placement {
     /// Plans by another ring from now on, with the operations of the cluster's state. Connections to nodes that stay are kept, new nodes are dialled, and the
     /// connections to those that left end.
     ///
-    /// True if requests may go to other replicas: nodes, their tokens, datacenters or racks differ, not their addresses alone; or an operation, or its phase.
+    /// True if requests may go to other replicas: nodes, their tokens, datacenters or racks differ, not their addresses alone; or an operation moves ranges, or is in
+    /// another phase of that. A node that waits to join changes nothing.
     ///
     /// # Panics
     /// If its epoch is not later, it is another node's view, or operations run that touch each other: who changes rings decides all three before.
@@ -65,7 +66,7 @@ impl Placement {
         follow(self.peers.as_ref(), &ring);
         let transition = Transition::new(&ring, operations);
         let was = self.transition.replace(transition);
-        let is_placed_otherwise = !self.transition.borrow().places_as(&was) || !ring.places_as(before.ring());
+        let is_placed_otherwise = !self.transition.borrow().places_as(&ring, (&was, before.ring()));
         *self.nodes.borrow_mut() = Rc::new(Nodes::new(ring, self.peers.as_ref()));
         self.replications.borrow_mut().clear();
         is_placed_otherwise
@@ -76,10 +77,10 @@ impl Placement {
         Rc::clone(&self.nodes.borrow())
     }
 
-    /// The replication of a keyspace with this strategy on the present ring: its own while an operation moves its replicas, else [that of the
-    /// strategy](Placement::replication).
+    /// The replication of a keyspace with this strategy in the schema, on the present ring: its own while an operation of it is queued or runs, before which it is
+    /// placed by the strategy from before; else [that of the strategy](Placement::replication).
     pub(crate) fn replication_of(&self, keyspace: &str, strategy: &ReplicationStrategy) -> Rc<Replication> {
-        let is_own = self.transition.borrow().is_of(keyspace, strategy);
+        let is_own = self.transition.borrow().is_of(keyspace);
         self.replication_as(is_own.then_some(keyspace), strategy)
     }
 
@@ -111,14 +112,26 @@ impl Placement {
         self.transition.borrow().phase_of(id) == Some(phase)
     }
 
-    /// The ranges that an operation moves, of keyspaces with this strategy. Fails where its rules are not known.
+    /// The ranges that an operation moves, of a keyspace with this strategy in the schema. Fails where its rules are not known.
     pub(crate) fn moves(
         &self,
         operation: &Operation,
-        strategy: &ReplicationStrategy,
+        (keyspace, strategy): (&str, &ReplicationStrategy),
     ) -> Result<Vec<RangeMove>, String> {
+        let is_of_another =
+            matches!(operation.target, Target::Replication { .. }) && !operation.is_of_keyspace(keyspace);
+        if is_of_another {
+            return Ok(Vec::new());
+        }
+        let transition = self.transition.borrow();
+        let strategy = transition.placed_by(keyspace, strategy);
         let moves = operation.moves(self.nodes().ring(), strategy, &self.strategies);
         moves.map_err(|error| error.to_string())
+    }
+
+    /// The strategy by which a keyspace is placed that has this one in the schema.
+    pub(super) fn placed_by(&self, keyspace: &str, strategy: &ReplicationStrategy) -> ReplicationStrategy {
+        self.transition.borrow().placed_by(keyspace, strategy).clone()
     }
 
     /// The rules that keyspaces may name, the operation that runs and moves replicas of a keyspace, if one does, and the bug that was planted.
@@ -151,7 +164,7 @@ fn follow(peers: Option<&Peers>, ring: &Ring) {
 
 #[cfg(test)]
 mod tests {
-    use topology::operations::{Kind, OperationId, Phase, Target};
+    use topology::operations::{Kind, OperationId, Phase};
     use topology::{ConsistencyLevel, Epoch, Node, NodeIndex, Required, Token, token_of};
 
     use super::*;
@@ -249,16 +262,48 @@ mod tests {
             placement.install(ring(epoch), operations)
         };
         assert!(!install(vec![altering(1, "one", Phase::Planned), altering(2, "two", Phase::Queued)]));
-        assert_eq!([written("one"), written("two")], [(2, false), (2, true)]);
+        assert_eq!([written("one"), written("two"), written("three")], [(2, false), (2, false), (2, true)]);
         assert!(install(vec![altering(1, "one", Phase::WriteBoth), altering(2, "two", Phase::Planned)]));
         assert_eq!([written("one"), written("two"), written("three")], [(3, false), (2, false), (2, true)]);
         assert!(!install(vec![altering(1, "one", Phase::Copy), altering(2, "two", Phase::Planned)]));
         assert!(install(vec![altering(1, "one", Phase::ReadNew), altering(2, "two", Phase::WriteBoth)]));
         assert_eq!([written("one"), written("two"), written("three")], [(3, false), (3, false), (2, true)]);
-        // The keyspace has its new strategy when its operation is over, or a moment before.
-        assert_eq!(placement.replication_of("one", &strategy(3)).replicas(Token(5)).len(), 3);
-        assert!(install(vec![altering(2, "two", Phase::Aborted)]));
-        assert_eq!([written("one"), written("two")], [(2, true), (2, true)]);
+        // Another operation of the keyspace waits for its first one: the schema has the last strategy from the beginning.
+        let second = |phase| {
+            let (keyspace, before, after) = ("one".to_owned(), strategy(3), strategy(5));
+            operation(3, phase, Target::Replication { keyspace, before, after })
+        };
+        assert!(!install(vec![
+            altering(1, "one", Phase::ReadNew),
+            altering(2, "two", Phase::WriteBoth),
+            second(Phase::Queued)
+        ]));
+        let replicas =
+            |keyspace: &str, factor| placement.replication_of(keyspace, &strategy(factor)).replicas(Token(5)).len();
+        assert_eq!(
+            [written("one"), (replicas("one", 5), true), (replicas("two", 3), true)],
+            [(3, false), (2, true), (2, true)]
+        );
+        assert!(install(vec![altering(2, "two", Phase::Aborted), second(Phase::Queued)]));
+        assert_eq!([written("two"), (replicas("one", 5), true)], [(2, true), (3, true)], "not five before it runs");
+        assert!(!install(Vec::new()), "a queued operation that is aborted moves nothing");
+        assert_eq!(replicas("one", 3), 3);
+    }
+
+    /// A keyspace whose new replication waits for nodes that join is placed by the one before, on both rings.
+    #[test]
+    fn a_queued_replication_is_none_while_tokens_move() {
+        let placement = Placement::new((ring(1), Vec::new()), None, Strategies::default(), Planted::NONE);
+        let last = HostId([NODES - 1; 16]);
+        let leaves = |phase| operation(1, phase, Target::Tokens([(last, Vec::new())].into()));
+        for (epoch, phase) in [(2, Phase::Planned), (3, Phase::WriteBoth), (4, Phase::ReadNew)] {
+            placement.install(ring(epoch), [leaves(phase), altering(2, "one", Phase::Queued)]);
+            let [own, of_all] = [placement.replication_of("one", &strategy(3)), placement.replication(&strategy(2))];
+            for token in (0..200u8).map(|key| token_of(&[key])) {
+                let written = |of: &Replication| of.written(token, ConsistencyLevel::Quorum).0.to_vec();
+                assert_eq!(written(&own), written(&of_all), "{phase} {token}");
+            }
+        }
     }
 
     #[test]
@@ -266,6 +311,48 @@ mod tests {
     fn operations_that_touch_each_other_are_no_placement() {
         let placement = Placement::new((ring(1), Vec::new()), None, Strategies::default(), Planted::NONE);
         placement.install(ring(2), [altering(1, "one", Phase::Planned), altering(2, "one", Phase::Copy)]);
+    }
+
+    /// The ring of all nodes, and so many more that have no tokens.
+    fn with_joining(epoch: u64, count: u8) -> Rc<Ring> {
+        let mut nodes = ring(epoch).nodes().to_vec();
+        let joining = |number: u8| Node {
+            host_id: HostId([number; 16]),
+            internode: ([10, 0, 0, number], 7000).into(),
+            tokens: Vec::new(),
+            ..nodes[0].clone()
+        };
+        let joining: Vec<Node> = (NODES..NODES + count).map(joining).collect();
+        nodes.extend(joining);
+        Rc::new(Ring::new(Epoch(epoch), nodes, NodeIndex(0)))
+    }
+
+    /// Its number rises with a phase that moves replicas, and with no node that waits, whatever else runs.
+    #[test]
+    fn a_node_that_waits_to_join_places_nothing_otherwise() {
+        let placement = Placement::new((ring(1), Vec::new()), None, Strategies::default(), Planted::NONE);
+        let joins = |node: u8, phase| {
+            let tokens = [(HostId([NODES + node; 16]), vec![Token(i64::from(node))])].into();
+            operation(1 + u64::from(node), phase, Target::Tokens(tokens))
+        };
+        let mut epoch = 1;
+        let mut install = |joining: &[Phase], nodes: u8| {
+            epoch += 1;
+            let operations = (0u8..).zip(joining).map(|(node, phase)| joins(node, *phase));
+            let is_placed_otherwise = placement.install(with_joining(epoch, nodes), operations);
+            let everywhere = placement.replication(&ReplicationStrategy::Everywhere);
+            let written = everywhere.written(Token(5), ConsistencyLevel::All).0.len();
+            (is_placed_otherwise, written - usize::from(NODES))
+        };
+        assert_eq!(install(&[Phase::Queued], 1), (false, 0));
+        assert_eq!(install(&[Phase::Planned], 1), (false, 0));
+        assert_eq!(install(&[Phase::WriteBoth], 1), (true, 1));
+        assert_eq!(install(&[Phase::Copy], 1), (false, 1));
+        assert_eq!(install(&[Phase::Copy, Phase::Queued], 2), (false, 1), "another one waits");
+        assert_eq!(install(&[Phase::Copy], 1), (false, 1), "it has given up");
+        assert_eq!(install(&[Phase::ReadNew, Phase::Queued], 2), (true, 1));
+        assert!(install(&[Phase::Done, Phase::Planned], 2).0, "the first moves nothing any more");
+        assert!(install(&[], 2).0, "a node without tokens that no operation names");
     }
 
     /// A node that waits for its turn to join is none of all nodes yet.

@@ -62,7 +62,7 @@ impl Replication {
             });
             rules.ok()
         };
-        let (now, after) = (rules_of(strategy), course.after.map(rules_of));
+        let (now, after) = (rules_of(course.before), course.after.map(rules_of));
         let rules = match (&now, &after) {
             (Some(now), None) => Some([&**now, &**now]),
             (Some(now), Some(Some(after))) => Some([&**now, &**after]),
@@ -107,8 +107,11 @@ impl Replication {
         strategies: &Strategies,
     ) -> Option<Replication> {
         let transition = Transition::new(ring, operations.iter().cloned());
-        let after = transition.course(Some(keyspace), strategy).after;
-        std::iter::once(strategy).chain(after).all(|strategy| strategies.rules(strategy).is_ok()).then_some(())?;
+        let course = transition.course(Some(keyspace), strategy);
+        std::iter::once(course.before)
+            .chain(course.after)
+            .all(|strategy| strategies.rules(strategy).is_ok())
+            .then_some(())?;
         let nodes = Rc::new(Nodes::new(Rc::clone(ring), None));
         Some(Replication::new(nodes, (Some(keyspace), strategy), (strategies, &transition), Planted::NONE))
     }
@@ -188,7 +191,7 @@ impl Replication {
         Placed { ring: self.epoch(), strategy: &self.strategy }
     }
 
-    /// The strategy, which may be asked for on another ring.
+    /// The strategy that the schema has, which may be asked for on another ring.
     pub(crate) fn strategy(&self) -> &ReplicationStrategy {
         &self.strategy
     }

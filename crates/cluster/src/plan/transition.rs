@@ -3,16 +3,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use topology::operations::{Operation, OperationId, Phase, Target};
+use topology::operations::{Operation, OperationId, Phase, Target, placed_by};
 use topology::{HostId, ReplicationStrategy, Ring, Token};
 
 /// The operations that a ring is installed with, and the nodes that join by them.
 #[derive(Debug, Default)]
 pub(crate) struct Transition {
-    /// Neither done nor aborted.
+    /// Neither done nor aborted, queued ones too.
     operations: Vec<Rc<Operation>>,
     /// Nodes without tokens that an operation gives some: no strategy counts them before.
     joining: BTreeSet<HostId>,
+    /// Those of them whose operations move nothing yet: no strategy counts them at all.
+    waiting: BTreeSet<HostId>,
 }
 
 /// The change of one keyspace's replicas by an operation.
@@ -22,29 +24,34 @@ pub(super) struct Course<'t> {
     pub(super) phase: Option<Phase>,
     /// The tokens that nodes have afterwards.
     pub(super) tokens: Option<&'t BTreeMap<HostId, Vec<Token>>>,
+    /// The strategy by which the keyspace is placed before: that of the schema, unless an operation is to bring it.
+    pub(super) before: &'t ReplicationStrategy,
     /// The strategy that the keyspace has afterwards, if it is another.
     pub(super) after: Option<&'t ReplicationStrategy>,
 }
 
 impl Transition {
-    /// The operations of the cluster's state on its ring. Those that are over, and copies alone, place nothing.
+    /// The operations of the cluster's state on its ring. Those that are over place nothing.
     ///
     /// # Panics
     /// If two of them run that touch each other: the cluster's log has no such state.
     pub(crate) fn new(ring: &Ring, operations: impl IntoIterator<Item = Rc<Operation>>) -> Transition {
         let is_over = |operation: &Operation| matches!(operation.phase, Phase::Done | Phase::Aborted);
-        let is_copy = |operation: &Operation| matches!(operation.target, Target::Copy { .. });
-        let operations = operations.into_iter().filter(|operation| !is_over(operation) && !is_copy(operation));
+        let operations = operations.into_iter().filter(|operation| !is_over(operation));
         let operations: Vec<Rc<Operation>> = operations.collect();
         let running: Vec<&Rc<Operation>> = operations.iter().filter(|operation| operation.phase.is_running()).collect();
         for (at, one) in running.iter().enumerate() {
             let touches = |other: &&Rc<Operation>| one.touches(other);
             assert!(!running[at + 1..].iter().any(touches), "operations that touch do not run together");
         }
-        let named: BTreeSet<HostId> = operations.iter().flat_map(|operation| hosts(&operation.target)).collect();
+        let named_by = |is_of_it: fn(&&Rc<Operation>) -> bool| -> BTreeSet<HostId> {
+            operations.iter().filter(is_of_it).flat_map(|operation| hosts(&operation.target)).collect()
+        };
+        let (named, moving) = (named_by(|_| true), named_by(moves));
         let joins = |node: &&topology::Node| node.tokens.is_empty() && named.contains(&node.host_id);
-        let joining = ring.nodes().iter().filter(joins).map(|node| node.host_id).collect();
-        Transition { operations, joining }
+        let joining: BTreeSet<HostId> = ring.nodes().iter().filter(joins).map(|node| node.host_id).collect();
+        let waiting = joining.difference(&moving).copied().collect();
+        Transition { operations, joining, waiting }
     }
 
     /// The nodes that join.
@@ -67,44 +74,60 @@ impl Transition {
         self.operations.iter().find(|operation| operation.id == id).map(|operation| operation.phase)
     }
 
-    /// True if an operation of this keyspace alone runs.
-    pub(crate) fn is_of(&self, keyspace: &str, strategy: &ReplicationStrategy) -> bool {
-        self.course(Some(keyspace), strategy).after.is_some()
+    /// True if an operation of this keyspace alone is queued or runs.
+    pub(crate) fn is_of(&self, keyspace: &str) -> bool {
+        self.operations.iter().any(|operation| operation.is_of_keyspace(keyspace))
     }
 
-    /// The change of the replicas of a keyspace that has a strategy now; of one without a name, what changes those of all.
-    pub(super) fn course(&self, keyspace: Option<&str>, strategy: &ReplicationStrategy) -> Course<'_> {
+    /// The strategy by which a keyspace is placed that has this one in the schema.
+    pub(super) fn placed_by<'t>(
+        &'t self,
+        keyspace: &str,
+        strategy: &'t ReplicationStrategy,
+    ) -> &'t ReplicationStrategy {
+        placed_by(self.operations.iter().map(Rc::as_ref), keyspace, strategy)
+    }
+
+    /// The change of the replicas of a keyspace that has a strategy in the schema; of one without a name, what changes those of all.
+    pub(super) fn course<'t>(&'t self, keyspace: Option<&str>, strategy: &'t ReplicationStrategy) -> Course<'t> {
+        let before = keyspace.map_or(strategy, |keyspace| self.placed_by(keyspace, strategy));
         for operation in self.operations.iter().filter(|operation| operation.phase.is_running()) {
             let phase = Some(operation.phase);
             match &operation.target {
-                Target::Tokens(tokens) => return Course { phase, tokens: Some(tokens), after: None },
-                // Where the keyspace has its new strategy already, it has its new replicas.
-                Target::Replication { keyspace: of, before, after } if keyspace == Some(of) && before == strategy => {
-                    return Course { phase, tokens: None, after: Some(after) };
+                Target::Tokens(tokens) => return Course { phase, tokens: Some(tokens), before, after: None },
+                Target::Replication { keyspace: of, after, .. } if keyspace == Some(of) => {
+                    return Course { phase, tokens: None, before, after: Some(after) };
                 }
                 Target::Replication { .. } | Target::Copy { .. } => {}
             }
         }
-        Course { phase: None, tokens: None, after: None }
+        Course { phase: None, tokens: None, before, after: None }
     }
 
-    /// True if each keyspace has the same replicas by both, on the same ring.
-    pub(crate) fn places_as(&self, other: &Transition) -> bool {
-        let (own, others) = (self.moving(), other.moving());
+    /// True if each keyspace has the same replicas by both, each on its ring. A node that waits to join makes no difference.
+    pub(crate) fn places_as(&self, ring: &Ring, (other, others): (&Transition, &Ring)) -> bool {
+        let (own, at) = (self.moving(), other.moving());
         let is_same = |((id, phase), (other, at)): (&(OperationId, Phase), &(OperationId, Phase))| {
             id == other && phase.places_as(*at)
         };
-        self.joining == other.joining && own.len() == others.len() && own.iter().zip(&others).all(is_same)
+        let moves_as = own.len() == at.len() && own.iter().zip(&at).all(is_same);
+        moves_as && ring.places_as(others, [&self.waiting, &other.waiting])
     }
 
     /// The operations in whose phase requests go elsewhere than before, by their numbers.
     fn moving(&self) -> Vec<(OperationId, Phase)> {
-        let moves = |operation: &&Rc<Operation>| !operation.phase.places_as(Phase::Planned);
+        let is_copy = |operation: &Operation| matches!(operation.target, Target::Copy { .. });
+        let moves = |operation: &&Rc<Operation>| !operation.phase.places_as(Phase::Planned) && !is_copy(operation);
         let moving = self.operations.iter().filter(moves).map(|operation| (operation.id, operation.phase));
         let mut moving: Vec<(OperationId, Phase)> = moving.collect();
         moving.sort_unstable();
         moving
     }
+}
+
+/// True if requests go elsewhere in the operation's phase than before it.
+fn moves(operation: &&Rc<Operation>) -> bool {
+    !operation.phase.places_as(Phase::Planned)
 }
 
 /// The nodes whose tokens an operation changes.

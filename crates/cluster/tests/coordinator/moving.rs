@@ -97,33 +97,62 @@ fn a_scan_tells_the_number_of_the_range_that_needs_most() {
     });
 }
 
-/// An operation of a keyspace's replication places its requests, and plans from before it are stale.
+/// The first two nodes apply the next phase of the operation by which the keyspace gets another number of replicas.
+pub async fn alter(node: &Member, phase: Phase, factor: u32) {
+    let epoch = node.site.agree(Change::Altering(phase, factor));
+    node.apply_to(epoch);
+    node.on(1, move |other| async move { other.apply_to(epoch) }).await;
+}
+
+/// An operation of a keyspace's replication places its requests, whatever its schema says by then, and plans from before it are stale.
 #[test]
 fn a_keyspace_that_gains_replicas_is_written_to_both_sets() {
     on_nodes(1, 2, async |node| {
         node.until_up(1).await;
-        let alter = async |phase| {
-            let epoch = node.site.agree(Change::Altering(phase, 2));
-            for other in [0, 1] {
-                match other {
-                    0 => node.apply_to(epoch),
-                    other => node.on(other, move |other| async move { other.apply_to(epoch) }).await,
-                }
-            }
+        let [first, second, third, fourth, fifth, ..] = KEYS.chunks(1).collect::<Vec<_>>()[..] else {
+            panic!("there are some")
         };
-        alter(Phase::Planned).await;
-        let [first, second, third, ..] = KEYS.chunks(1).collect::<Vec<_>>()[..] else { panic!("there are some") };
-        assert_eq!(node.write(vec![node.planned(first)], All).await, Ok(()));
-        assert_eq!(node.holders(first).await, node.replicas(first), "one, as before");
-        let planned = vec![node.planned(second)];
-        alter(Phase::WriteBoth).await;
+        let before = vec![node.planned(first)];
+        for (phase, key) in [(Phase::Queued, first), (Phase::Planned, second)] {
+            alter(&node, phase, 2).await;
+            let planned = if key == first { before.clone() } else { vec![node.planned(key)] };
+            assert_eq!(node.write(planned, All).await, Ok(()));
+            assert_eq!(node.holders(key).await, node.replicas(key), "one, as before: {phase}");
+            assert_eq!((node.replicas(key).len(), node.read(key, All).await), (1, Ok(1)));
+        }
+        let planned = vec![node.planned(third)];
+        alter(&node, Phase::WriteBoth, 2).await;
         assert_eq!(node.write(planned, All).await, Ok(()), "it is planned again");
-        assert_eq!(node.holders(second).await, [0, 1]);
-        alter(Phase::Copy).await;
-        alter(Phase::ReadNew).await;
-        assert_eq!(node.write(vec![node.planned(third)], All).await, Ok(()));
         assert_eq!(node.holders(third).await, [0, 1]);
+        alter(&node, Phase::Copy, 2).await;
+        alter(&node, Phase::ReadNew, 2).await;
+        let planned = vec![node.planned(fifth)];
+        assert_eq!(node.write(vec![node.planned(fourth)], All).await, Ok(()));
+        assert_eq!(node.holders(fourth).await, [0, 1]);
+        alter(&node, Phase::Done, 2).await;
+        assert_eq!(node.write(planned, All).await, Ok(()), "the schema alone says it now");
+        assert_eq!((node.holders(fifth).await, node.replicas(fifth).len()), (vec![0, 1], 2));
     });
+}
+
+#[test]
+fn an_aborted_replication_leaves_the_replicas_from_before() {
+    for last in [Phase::Queued, Phase::Planned, Phase::WriteBoth, Phase::Copy] {
+        on_nodes(1, 2, async move |node| {
+            node.until_up(1).await;
+            let [first, second, ..] = KEYS.chunks(1).collect::<Vec<_>>()[..] else { panic!("there are some") };
+            let phases = [Phase::Queued, Phase::Planned, Phase::WriteBoth, Phase::Copy];
+            for phase in phases.into_iter().filter(|phase| *phase <= last) {
+                alter(&node, phase, 2).await;
+            }
+            assert_eq!(node.write(vec![node.planned(first)], All).await, Ok(()));
+            let planned = vec![node.planned(second)];
+            alter(&node, Phase::Aborted, 2).await;
+            assert_eq!(node.write(planned, All).await, Ok(()));
+            assert_eq!(node.holders(second).await, node.replicas(second), "one, after {last}");
+            assert_eq!((node.replicas(second).len(), node.read(first, All).await), (1, Ok(1)));
+        });
+    }
 }
 
 /// Planned: reads-flip-before-copy.

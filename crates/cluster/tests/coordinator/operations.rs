@@ -1,6 +1,6 @@
 //! A node that gains ranges copies them: the third node joins two, each of which has all until then.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -11,9 +11,16 @@ use runtime::sim::Link;
 use topology::ConsistencyLevel::{All, One, Quorum, Serial};
 use topology::operations::Phase;
 
-use crate::moving::{KEYS, moving, moving_from, pass};
+use crate::moving::{KEYS, alter, moving, moving_from, pass};
 use crate::serial::{KEY, write};
-use crate::world::{Change, Member, PAUSE, TABLE, joining_operation, on_nodes};
+use crate::world::{Change, Member, PAUSE, Shape, TABLE, altering_operation, joining_operation, on_nodes};
+
+async fn receive_on(joining: &Member) -> Result<CopyFigures, ReceiveFailed> {
+    let operation = joining_operation(Phase::Copy);
+    let strategy = joining.replication_strategy();
+    let keyspace = KeyspaceToCopy { name: "ks".to_owned(), strategy, tables: vec![TABLE] };
+    receiving(&joining.coordinator).receive(&operation, &[keyspace]).await
+}
 
 /// The outcome of a copy, once it is there.
 type Outcome = Rc<RefCell<Option<Result<CopyFigures, ReceiveFailed>>>>;
@@ -31,10 +38,7 @@ async fn begin_receiving(node: &Member) -> Outcome {
     node.on(2, |joining| async move {
         let runtime = joining.runtime.clone();
         drop(runtime.spawn(Group::Maintenance, async move {
-            let operation = joining_operation(Phase::Copy);
-            let strategy = joining.replication_strategy();
-            let keyspace = KeyspaceToCopy { strategy, tables: vec![TABLE] };
-            let copied = receiving(&joining.coordinator).receive(&operation, &[keyspace]).await;
+            let copied = receive_on(&joining).await;
             *told.borrow_mut() = Some(copied);
         }));
     })
@@ -72,7 +76,52 @@ fn a_node_copies_the_ranges_that_it_gains() {
     });
 }
 
-/// What a source acknowledges by the plan from before, it acknowledges for the receiver too: it gives nothing before it refuses such plans. Planted:
+/// A node that waits to join is no change of the ring: plans stand, and a copy that runs goes on.
+#[test]
+fn a_copy_goes_on_while_another_node_is_queued_to_join() {
+    on_nodes(2, 2, async |node| {
+        for phase in [Phase::Planned, Phase::WriteBoth] {
+            pass(&node, phase).await;
+        }
+        for key in KEYS.chunks(1) {
+            assert_eq!(node.write(vec![node.planned(key)], All).await, Ok(()));
+        }
+        pass(&node, Phase::Copy).await;
+        let (planned, again) = (vec![node.planned(moving()[0])], node.coordinator.counters().planned_again);
+        // Its sources take so long for an answer that the change comes between two of them.
+        let slow = Link { latency_min_nanos: 20_000_000, latency_max_nanos: 20_000_000, ..Link::default() };
+        (0..2).for_each(|source| node.site.link(source, 2, slow));
+        let (epoch, queues) = (node.site.agree(Change::JoiningBefore(Phase::Copy)), 50 * PAUSE);
+        let (copying, copied) = (Rc::clone(&node), Rc::<Cell<bool>>::default());
+        let is_copied = Rc::clone(&copied);
+        let copying = node.runtime.spawn(Group::Query, async move {
+            let third = async move |third: Rc<Member>| {
+                let applying = Rc::clone(&third);
+                drop(third.runtime.spawn(Group::Query, async move {
+                    applying.runtime.sleep(queues).await;
+                    applying.apply_to(epoch);
+                }));
+                receive_on(&third).await
+            };
+            let outcome = copying.on(2, third).await;
+            copied.set(true);
+            outcome
+        });
+        node.runtime.sleep(queues).await;
+        assert!(!is_copied.get(), "the copy is under way");
+        node.apply_to(epoch);
+        node.on(1, move |other| async move { other.apply_to(epoch) }).await;
+        node.runtime.sleep(20 * PAUSE).await;
+        assert!(!is_copied.get(), "the copy is under way when all have applied the change");
+        let figures = copying.await.expect("nothing that it rests on has changed");
+        assert_eq!(figures.rows, moving().len() as u64);
+        assert_eq!(node.write(planned, All).await, Ok(()));
+        assert_eq!(node.coordinator.counters().planned_again, again, "a plan from before stands");
+    });
+}
+
+/// Planned: paxos-not-copied.
+/// A write by the plan from before, which a source acknowledges, is for the receiver too: the source gives nothing before it refuses such plans. Planted:
 /// source-serves-old-epoch.
 #[test]
 fn a_source_gives_nothing_before_it_refuses_plans_from_before() {
@@ -97,7 +146,7 @@ fn a_source_gives_nothing_before_it_refuses_plans_from_before() {
     });
 }
 
-/// What comes after the end of an operation is not applied, though the source does not know the end yet. Planted: late-copy-applied.
+/// Data that comes after the end of an operation is not applied, though the source does not know the end yet. Planted: late-copy-applied.
 #[test]
 fn nothing_is_copied_for_an_operation_that_was_aborted() {
     on_nodes(1, 2, async |node| {
@@ -136,5 +185,43 @@ fn registers_of_conditional_statements_move_with_their_rows() {
         assert_eq!(registers().await, 0);
         receive(&node).await.expect("both sources are up");
         assert_eq!(registers().await, 1, "a promise, an acceptance, and a commit");
+    });
+}
+
+/// Only its tables are copied, and each node has all of them by itself then. Rows that were there before, and those that are written meanwhile.
+#[test]
+fn a_replica_that_a_keyspace_gains_copies_its_tables() {
+    on_nodes(1, 2, async |node| {
+        node.until_up(1).await;
+        for phase in [Phase::Queued, Phase::Planned, Phase::WriteBoth, Phase::Copy] {
+            alter(&node, phase, 2).await;
+            for key in KEYS.chunks(1).skip(if phase == Phase::Queued { 0 } else { 20 }) {
+                assert_eq!(node.write(vec![node.planned(key)], All).await, Ok(()));
+            }
+        }
+        let operation = || altering_operation(Shape::Simple(1), Phase::Copy, 2);
+        let keyspace = |name: &str| KeyspaceToCopy {
+            name: name.to_owned(),
+            strategy: topology::ReplicationStrategy::Simple { replication_factor: 2 },
+            tables: if name == "empty" { Vec::new() } else { vec![TABLE] },
+        };
+        let of_another = receiving(&node.coordinator).is_receiver(&operation(), &[keyspace("other")]);
+        assert_eq!(of_another, Ok(false), "it has the same strategy, and no operation");
+        assert_eq!(receiving(&node.coordinator).is_receiver(&operation(), &[keyspace("ks")]), Ok(true));
+        let copy = move |member: Rc<Member>| async move {
+            let copied =
+                receiving(&member.coordinator).receive(&operation(), &[keyspace("other"), keyspace("ks")]).await;
+            assert!(copied.expect("the source is up").rows > 0);
+        };
+        copy(Rc::clone(&node)).await;
+        node.on(1, copy).await;
+        for phase in [Phase::ReadNew, Phase::Done] {
+            alter(&node, phase, 2).await;
+        }
+        for key in KEYS.chunks(1) {
+            let rows = move |member: Rc<Member>| async move { member.own_rows_of(TABLE, key).await };
+            assert_eq!([rows(Rc::clone(&node)).await, node.on(1, rows).await], [1, 1], "{key:?}");
+            assert_eq!(node.read(key, All).await, Ok(1));
+        }
     });
 }

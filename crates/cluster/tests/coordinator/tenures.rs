@@ -35,7 +35,7 @@ pub async fn exchange_in(node: &Rc<Member>, phase: Phase, (one, other): (u8, u8)
                 let before = receiver.site.changes_before(Epoch(epoch));
                 let (operation, _) = exchange(&before, (Phase::Copy, one, other));
                 let strategy = receiver.replication_strategy();
-                let keyspace = KeyspaceToCopy { strategy, tables: vec![TABLE, COUNTS] };
+                let keyspace = KeyspaceToCopy { name: "ks".to_owned(), strategy, tables: vec![TABLE, COUNTS] };
                 receiving(&receiver.coordinator).receive(&operation, &[keyspace]).await.expect("its sources are up");
             })
             .await;

@@ -51,9 +51,11 @@ pub enum Change {
     Ring(u8),
     /// The third node joins the first two; the operation is in this phase.
     Joining(Phase),
+    /// The same, and a fourth node waits for its turn to join.
+    JoiningBefore(Phase),
     /// Two nodes exchange their tokens; the operation is in this phase, or over.
     Exchange(Phase, u8, u8),
-    /// The keyspace is to have so many replicas; the operation is in this phase.
+    /// The keyspace is to have so many replicas, as its schema says from the first phase on; the operation is in this phase.
     Altering(Phase, u32),
     /// The table is emptied.
     Truncate,
@@ -144,6 +146,21 @@ fn joining(shape: Shape, epoch: u64, phase: Phase, local: u8) -> (Rc<Ring>, Rc<O
     (Rc::new(Ring::new(Epoch(epoch), nodes, NodeIndex(u16::from(local)))), Rc::new(operation))
 }
 
+/// The ring with a fourth node, and the operation by which that is to join after another one.
+fn with_queued(ring: &Ring, other: &Operation) -> (Rc<Ring>, Rc<Operation>) {
+    let node = Node {
+        host_id: host_id(NODES),
+        address: SocketAddr::new(ip(NODES), 9042),
+        internode: SocketAddr::new(ip(NODES), 7000),
+        tokens: Vec::new(),
+        ..ring.local_node().clone()
+    };
+    let target = Target::Tokens([(node.host_id, vec![Token(17)])].into());
+    let queued = Operation { id: OperationId(other.id.0 + 1), phase: Phase::Queued, target, ..other.clone() };
+    let nodes = ring.nodes().iter().cloned().chain([node]).collect();
+    (Rc::new(Ring::new(ring.epoch(), nodes, ring.local())), Rc::new(queued))
+}
+
 /// The operation by which two nodes exchange their tokens, after `before`, and whose tokens each node has until it is done.
 pub fn exchange(before: &[Change], (phase, one, other): (Phase, u8, u8)) -> (Operation, [u8; NODES as usize]) {
     let mut places = [0, 1, 2];
@@ -159,6 +176,13 @@ pub fn exchange(before: &[Change], (phase, one, other): (Phase, u8, u8)) -> (Ope
     let (is_without_copy, is_forced, lost) = (false, false, Default::default());
     let (copied, has_given_tokens, id, kind) = (Default::default(), true, OperationId(number), Kind::Move);
     (Operation { id, kind, phase, target, copied, has_given_tokens, is_without_copy, is_forced, lost }, places)
+}
+
+/// The operation by which the keyspace gets so many replicas.
+pub fn altering_operation(shape: Shape, phase: Phase, replication_factor: u32) -> Operation {
+    let (before, after) = (shape.strategy(), ReplicationStrategy::Simple { replication_factor });
+    let target = Target::Replication { keyspace: "ks".to_owned(), before, after };
+    Operation { id: OperationId(1), kind: Kind::Replication, target, ..joining_operation(phase) }
 }
 
 /// The operation by which the third node joins.
@@ -197,9 +221,8 @@ fn schema(shape: Shape, has_table: bool) -> Schema {
 }
 
 /// The schema after ALTER KEYSPACE.
-fn placed_otherwise(before: &Schema, replication_factor: u32) -> Schema {
+fn placed_otherwise(before: &Schema, strategy: ReplicationStrategy) -> Schema {
     let def = before.keyspace("ks").expect("it is there").def.clone();
-    let strategy = ReplicationStrategy::Simple { replication_factor };
     before.with(&SchemaChange::PutKeyspace(KeyspaceDef { strategy, tenure: def.tenure + 1, ..def }))
 }
 
@@ -349,6 +372,11 @@ impl Member {
                 let (ring, operation) = joining(self.site.shape, epoch.0, phase, self.number);
                 coordinator.install_ring(ring, Some(operation));
             }
+            Change::JoiningBefore(phase) => {
+                let (ring, operation) = joining(self.site.shape, epoch.0, phase, self.number);
+                let (ring, queued) = with_queued(&ring, &operation);
+                coordinator.install_ring(ring, [operation, queued]);
+            }
             Change::Exchange(phase, one, other) => {
                 let before = self.site.changes_before(epoch);
                 let (operation, mut places) = exchange(&before, (phase, one, other));
@@ -362,23 +390,19 @@ impl Member {
                 coordinator.install_ring(ring, (phase != Phase::Done).then(|| Rc::new(operation)));
             }
             Change::Altering(phase, replication_factor) => {
-                let (before, after) = (self.site.shape.strategy(), ReplicationStrategy::Simple { replication_factor });
-                let target = Target::Replication { keyspace: "ks".to_owned(), before, after };
-                let (id, kind, lost) = (OperationId(1), Kind::Replication, Default::default());
-                let operation = Operation {
-                    id,
-                    kind,
-                    phase,
-                    target,
-                    lost,
-                    copied: Default::default(),
-                    has_given_tokens: false,
-                    is_without_copy: false,
-                    is_forced: false,
-                };
+                let operation = altering_operation(self.site.shape, phase, replication_factor);
                 let nodes = coordinator.ring().nodes().len() as u8;
                 let ring = ring(self.site.shape, epoch.0, nodes, self.number);
                 coordinator.install_ring(ring, Some(Rc::new(operation)));
+                // The schema has it from the beginning, unless it is aborted.
+                let strategy = match phase {
+                    Phase::Aborted => self.site.shape.strategy(),
+                    _ => ReplicationStrategy::Simple { replication_factor },
+                };
+                let before = self.schema.borrow().clone();
+                if *before.keyspace("ks").expect("it is there").strategy() != strategy {
+                    self.set_schema(epoch, placed_otherwise(&before, strategy));
+                }
             }
             Change::Truncate => {
                 coordinator.fence().truncating(epoch, TABLE);
@@ -387,18 +411,25 @@ impl Member {
             }
             Change::Drop | Change::Create | Change::Replicas(_) => {
                 let after = match change {
-                    Change::Replicas(count) => placed_otherwise(&self.schema.borrow(), count),
+                    Change::Replicas(replication_factor) => {
+                        let strategy = ReplicationStrategy::Simple { replication_factor };
+                        placed_otherwise(&self.schema.borrow(), strategy)
+                    }
                     _ => schema(self.site.shape, matches!(change, Change::Create)),
                 };
-                storage.update_schema(&with_state_table(&after));
-                coordinator.fence().schema_changed(epoch, &self.schema.borrow(), &after);
-                self.schema.replace(after);
+                self.set_schema(epoch, after);
             }
             Change::LowBound(refused, closed) => {
                 coordinator.fence().low_bound_changed(epoch, Bound { refused, closed });
             }
             Change::Other => {}
         }
+    }
+
+    fn set_schema(&self, epoch: Epoch, after: Schema) {
+        self.coordinator.storage().update_schema(&with_state_table(&after));
+        self.coordinator.fence().schema_changed(epoch, &self.schema.borrow(), &after);
+        self.schema.replace(after);
     }
 
     /// Does something on another node, and waits for it.
@@ -449,7 +480,7 @@ impl Member {
         storage.truncation_is_durable(COUNTS, position);
     }
 
-    /// The strategy of the keyspace.
+    /// The strategy of the keyspace at the beginning.
     pub fn replication_strategy(&self) -> ReplicationStrategy {
         self.site.shape.strategy()
     }

@@ -97,6 +97,11 @@ pub struct Arguments {
     #[arg(long, value_name = "TOKENS", allow_hyphen_values = true, help_heading = "Cluster")]
     pub initial_token: Option<String>,
 
+    /// Join in the place of a node that is down for good, with its tokens: its host id or its address, which this node may have too; ignored once the node has joined
+    #[arg(long, value_name = "NODE", help_heading = "Cluster",
+          aliases = ["replace-node-first-boot", "replace-address-first-boot", "replace-address"])]
+    pub replace: Option<String>,
+
     /// Found a cluster although other seeds do not answer; only for the first start of a cluster
     #[arg(long, help_heading = "Cluster")]
     pub found_cluster: bool,

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use membership::PhiThreshold;
+use membership::{PhiThreshold, Replaced};
 use topology::nodes::Features;
 
 /// The port between nodes, as in Cassandra.
@@ -25,6 +25,10 @@ pub struct ClusterConfig {
     pub auto_finalize: bool,
     /// It joins without copying what it is to own: `auto_bootstrap: false`.
     pub is_without_copy: bool,
+    /// So many tokens it is to have, also if it has others: `num_tokens`.
+    pub token_count: Option<u16>,
+    /// The node whose place it takes, if it joins.
+    pub replaces: Option<Replaced>,
     /// Found a cluster although seeds do not answer.
     pub found_without_silent: bool,
     /// A majority of the metadata group is lost for good.

@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use admin::Endpoint;
 use internode::Compression;
-use membership::PhiThreshold;
+use membership::{PhiThreshold, Replaced};
 use planted::Planted;
 use query::{Guardrails, HintOptions, TimeoutOptions};
 use runtime::ReactorKind;
 use server::Limits;
 use storage::StorageOptions;
-use topology::Strategies;
 use topology::nodes::Features;
+use topology::{HostId, Strategies};
 
 use super::arguments::{Arguments, Reactor};
 use super::cluster::{ClusterConfig, LOW_BOUND_AGE, Recover, STORAGE_PORT};
@@ -26,6 +26,16 @@ use super::snitch::{self, Placement};
 use super::tokens::{self, Tokens};
 use super::units::print_size;
 use super::{CommitLogSync, Config, ConfigError, address, secret_file};
+
+/// The node that `--replace` names, by its host id or by its address between nodes; `port` is that of an address without one.
+fn replaced(node: &str, port: u16) -> Result<Replaced, ConfigError> {
+    if let Some(host_id) = stdx::parse_uuid(node) {
+        return Ok(Replaced::Host(HostId(host_id)));
+    }
+    let address = seeds::address_of(node, port);
+    let address = address.map_err(|reason| ConfigError::FlagValue { flag: "--replace", reason })?;
+    Ok(Replaced::At(address.into()))
+}
 
 /// The place of a node that names none, as in Cassandra.
 const DATACENTER: &str = "datacenter1";
@@ -102,6 +112,7 @@ pub struct Settings {
     pub rack: Option<String>,
     pub found_cluster: bool,
     pub recover_metadata: Option<String>,
+    pub replace: Option<String>,
     pub log_level: Option<tracing::Level>,
     pub log_to_stdout: bool,
     pub planted: Planted,
@@ -141,6 +152,7 @@ impl Settings {
         self.rack = arguments.rack.clone().or(self.rack.take());
         self.found_cluster |= arguments.found_cluster;
         self.recover_metadata = arguments.recover_metadata.clone().or(self.recover_metadata.take());
+        self.replace = arguments.replace.clone().or(self.replace.take());
         let given = arguments.clone();
         self.num_tokens = given.num_tokens.or(self.num_tokens);
         self.initial_token = given.initial_token.or(self.initial_token.take());
@@ -271,14 +283,17 @@ impl Settings {
         let port = self.storage_port.unwrap_or(STORAGE_PORT);
         let seeds = self.seeds.addresses(ip, port)?;
         if seeds.is_empty() {
-            return match self.recover_metadata {
-                Some(_) => Err(ConfigError::FlagValue {
-                    flag: "--recover-metadata",
-                    reason: "this node is alone: it has no seeds".to_owned(),
-                }),
+            let needing = [("--recover-metadata", &self.recover_metadata), ("--replace", &self.replace)];
+            let reason = "this node is alone: it has no seeds".to_owned();
+            return match needing.into_iter().find(|(_, value)| value.is_some()) {
+                Some((flag, _)) => Err(ConfigError::FlagValue { flag, reason }),
                 None => Ok(None),
             };
         }
+        let replaces = match &self.replace {
+            None => None,
+            Some(node) => Some(replaced(node, port)?),
+        };
         let recover = match self.recover_metadata.as_deref() {
             None => None,
             Some("") => Some(Recover::Begin),
@@ -301,6 +316,8 @@ impl Settings {
             features: Features::KNOWN,
             auto_finalize: self.auto_finalize.unwrap_or(false),
             is_without_copy: !self.auto_bootstrap.unwrap_or(true),
+            token_count: self.num_tokens,
+            replaces,
             found_without_silent: self.found_cluster,
             recover,
             phi_convict_threshold: self.phi_convict_threshold.unwrap_or_default(),

@@ -12,14 +12,17 @@ mod contact;
 pub(super) mod departures;
 mod disks;
 mod driving;
+pub(super) mod exchanging;
 mod facts;
 mod leaving;
 mod low_bound;
 mod moved;
 mod operations;
 pub(super) mod operations_asked;
+pub(super) mod rebuilding;
 mod recover;
 mod search;
+mod token_count;
 pub(super) mod upgrade;
 mod upkeep;
 mod vital;
@@ -497,6 +500,7 @@ impl Inner {
             tokens,
             has_given_tokens: matches!(self.tokens, Tokens::Given(_)),
             is_without_copy: self.config.is_without_copy,
+            replaces: self.config.replaces,
             start: nodes::Start {
                 boot: nodes::Boot { number: self.boot.number, word: self.boot.word },
                 internode: self.config.broadcast.into(),
@@ -522,6 +526,13 @@ impl Inner {
             self.runtime.sleep(AGAIN).await;
         }
         tracing::info!(boot = self.boot.number, address = %self.config.broadcast, "registered this start with the cluster");
+        let has = self.registry.borrow().node(self.local.host_id()).map(|node| (node.state, node.tokens.len()));
+        if let (Some((NodeState::Normal, tokens)), Some(count)) = (has, self.config.token_count)
+            && tokens != usize::from(count)
+        {
+            let driver = self.driver.get().expect("the engine runs");
+            token_count::ask_for(&self.runtime, driver, self.local.host_id(), (tokens, count)).await;
+        }
         Ok(())
     }
 

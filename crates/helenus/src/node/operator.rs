@@ -21,13 +21,15 @@ use runtime::{Group, Instant, Runtime};
 use schema::{Table, TableId};
 use server::Server;
 use storage::{CompactionKind, Garbage, Shard, SnapshotError};
-use topology::HostId;
+use topology::{HostId, Token};
 
 use hints::{hint_facts, set_hints};
 use timeouts::{set_timeout, timeout};
 
 use super::cluster::departures::Departures;
+use super::cluster::exchanging::{MoveFailed, exchange_token};
 use super::cluster::operations_asked::{abort_operation, operations_facts};
+use super::cluster::rebuilding::{RebuildFailed, rebuild};
 use super::cluster::upgrade::{finalize_upgrade, upgrade_facts};
 use super::cluster::{Cluster, LeavingError};
 
@@ -167,6 +169,15 @@ impl Operator {
                 }
                 None => Err(Refusal::Refused(ALONE.to_owned())),
             },
+            Question::Rebuild { datacenter } => match &self.cluster {
+                Some(cluster) => rebuild(cluster, datacenter).await.map(|()| Answer::Done).map_err(not_rebuilt),
+                // There is no other node to copy from.
+                None => Ok(Answer::Done),
+            },
+            Question::Move { token } => {
+                let moved = exchange_token(self.of_cluster()?, Token(token)).await;
+                moved.map(|()| Answer::Done).map_err(not_moved)
+            }
             Question::RemoveNode { host_id, is_forced } => self.remove_node(&host_id, is_forced).await,
             Question::Operations => Ok(Answer::Operations(operations_facts(self.of_cluster()?))),
             Question::AbortOperation(number) => {
@@ -344,6 +355,20 @@ fn stays(error: LeavingError) -> Refusal {
     match error {
         LeavingError::Late { .. } | LeavingError::NoAnswer { .. } => Refusal::Failed(error.to_string()),
         error => Refusal::Refused(error.to_string()),
+    }
+}
+
+fn not_rebuilt(error: RebuildFailed) -> Refusal {
+    match error {
+        RebuildFailed::Refused(sentence) => Refusal::Refused(sentence),
+        error => Refusal::Failed(error.to_string()),
+    }
+}
+
+fn not_moved(error: MoveFailed) -> Refusal {
+    match error {
+        MoveFailed::Refused(sentence) => Refusal::Refused(sentence),
+        error => Refusal::Failed(error.to_string()),
     }
 }
 

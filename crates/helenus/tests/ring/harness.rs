@@ -106,6 +106,8 @@ impl Ring {
             features: Default::default(),
             auto_finalize: false,
             is_without_copy: false,
+            token_count: None,
+            replaces: None,
             phi_convict_threshold: Default::default(),
             low_bound_age: LOW_BOUND_AGE,
         });

@@ -111,7 +111,7 @@ impl JoinAnswer {
     }
 }
 
-fn put(address: SocketAddr, out: &mut Vec<u8>) {
+pub(crate) fn put(address: SocketAddr, out: &mut Vec<u8>) {
     match address.ip() {
         IpAddr::V4(ip) => {
             out.push(4);
@@ -125,7 +125,7 @@ fn put(address: SocketAddr, out: &mut Vec<u8>) {
     out.extend_from_slice(&address.port().to_be_bytes());
 }
 
-fn take(reader: &mut Reader<'_>) -> Result<SocketAddr, DecodeError> {
+pub(crate) fn take(reader: &mut Reader<'_>) -> Result<SocketAddr, DecodeError> {
     let ip = match reader.u8()? {
         4 => IpAddr::from(reader.array::<4>()?),
         16 => IpAddr::from(reader.array::<16>()?),

@@ -1,12 +1,15 @@
 //! Operations as they are asked for: from the request to their end, on a state to which all changes are applied.
 
 use std::collections::BTreeSet;
+use std::rc::Rc;
 
-use topology::nodes::Boot;
+use topology::nodes::{Boot, RegisteredNode};
 use topology::token_of;
 
 use super::*;
+use crate::Registration;
 use crate::examples::{host, put, registration};
+use crate::replace::{Replaced, is_replaceable};
 
 const BOOT: Boot = Boot { number: 1, word: 10 };
 
@@ -101,6 +104,7 @@ fn a_node_joins_by_an_operation_where_there_are_tables() {
     site.apply(PlannedChanges {
         nodes: vec![NodeChange::SetState(host(4), NodeState::Leaving)],
         operations: vec![site.planning().leave(&decommission(4), BTreeSet::new())],
+        ..PlannedChanges::default()
     });
     assert!(site.step(2).expect_err("they would gain it back").contains("has data of ranges that it does not own"));
     for number in 1..=3 {
@@ -143,6 +147,7 @@ fn a_node_with_leftovers_gains_no_range() {
     site.apply(PlannedChanges {
         nodes: vec![NodeChange::SetState(host(4), NodeState::Leaving)],
         operations: vec![site.planning().leave(&decommission(4), BTreeSet::new())],
+        ..PlannedChanges::default()
     });
     let unclean: Vec<HostId> = site.operations.unclean().collect();
     for node in unclean {
@@ -161,6 +166,7 @@ fn replicas_that_were_pending_are_unclean_after_an_abort() {
         site.apply(PlannedChanges {
             nodes: vec![NodeChange::SetState(host(1), NodeState::Leaving)],
             operations: vec![site.planning().leave(&decommission(1), BTreeSet::new())],
+            ..PlannedChanges::default()
         });
         (0..steps).for_each(|_| site.step(1).expect("it goes on"));
         site.request(OperationRequest::Abort(OperationId(1))).expect("it may");
@@ -180,6 +186,7 @@ fn a_node_that_leaves_takes_its_leftovers_along() {
     site.apply(PlannedChanges {
         nodes: vec![NodeChange::SetState(host(1), NodeState::Leaving)],
         operations: vec![site.planning().leave(&decommission(1), BTreeSet::new())],
+        ..PlannedChanges::default()
     });
     site.run(2);
     assert_eq!(site.operations.unclean().len(), 0, "it would be unclean for ever");
@@ -190,6 +197,7 @@ fn a_node_that_leaves_takes_its_leftovers_along() {
 fn nodes_join_one_after_the_other_on_the_ring_that_they_find() {
     let mut site = Site::new(3);
     site.apply(site.planning().join(&of_many(4, 16)).expect("it may"));
+    site.step(1).expect("it is planned");
     site.apply(site.planning().join(&of_many(5, 16)).expect("it may"));
     assert_eq!(site.operations.all().len(), 2);
     site.step(2).expect("it waits");
@@ -200,6 +208,96 @@ fn nodes_join_one_after_the_other_on_the_ring_that_they_find() {
     }
     site.run(2);
     assert_eq!((site.state(5), site.tokens(5)), (Some(NodeState::Normal), 16), "none was given to the other before");
+}
+
+/// Nodes 4, 5 and 6 wait together; 7 has tokens of its operator's choice.
+fn three_wait(site: &mut Site) {
+    for number in 4..=6 {
+        site.apply(site.planning().join(&of_many(number, 16)).expect("it may"));
+    }
+    let given = Registration { tokens: vec![Token(4711)], has_given_tokens: true, ..registration(7, BOOT) };
+    site.apply(site.planning().join(&given).expect("it may"));
+    assert_eq!(site.operations.all().len(), 4);
+}
+
+#[test]
+fn nodes_that_wait_join_together_and_no_token_is_given_twice() {
+    let mut site = Site::new(3);
+    three_wait(&mut site);
+    site.step(1).expect("it is planned");
+    assert_eq!([1, 2, 3, 4].map(|id| site.phase(id)), [Some(Phase::Planned), None, None, Some(Phase::Queued)]);
+    site.run(1);
+    let all: Vec<Token> = site.registry.nodes().flat_map(|(_, node)| node.tokens.clone()).collect();
+    let distinct: BTreeSet<Token> = all.iter().copied().collect();
+    assert_eq!((all.len(), distinct.len()), (3 * 2 + 3 * 16, 3 * 2 + 3 * 16));
+    assert_eq!([4, 5, 6, 7].map(|number| site.tokens(number)), [16, 16, 16, 0]);
+    assert_eq!([4, 5, 6].map(|number| site.state(number)), [Some(NodeState::Normal); 3]);
+}
+
+#[test]
+fn the_others_begin_again_if_one_of_those_that_join_together_is_removed() {
+    for steps in 1..=4 {
+        let mut site = Site::new(3);
+        three_wait(&mut site);
+        (0..steps).for_each(|_| site.step(1).expect("it goes on"));
+        let removed = site.planning().remove_joining(host(5)).expect("it joins");
+        if steps == 4 {
+            assert!(matches!(removed, Err(OperationError::TooFar(_))));
+            continue;
+        }
+        site.apply(removed.expect("it may"));
+        assert!(site.registry.has_left(host(5)) && site.phase(1).is_none());
+        assert_eq!([4, 6].map(|number| site.state(number)), [Some(NodeState::Joining); 2]);
+        // The one that waited before goes first.
+        site.run(4);
+        let unclean: Vec<HostId> = site.operations.unclean().collect();
+        assert_eq!(unclean.contains(&host(4)), steps > 1, "it has copied something: {unclean:?}");
+        assert_eq!(site.step(5).is_err(), unclean.contains(&host(4)));
+        for node in unclean {
+            site.request(OperationRequest::Cleaned(node, OperationId(4))).expect("it may");
+        }
+        site.run(5);
+        assert_eq!([4, 6].map(|number| site.tokens(number)), [16, 16]);
+    }
+}
+
+#[test]
+fn a_node_exchanges_its_only_token() {
+    let mut site = Site::new(1);
+    let one = Registration { tokens: vec![Token(4711)], has_given_tokens: true, ..registration(4, BOOT) };
+    site.apply(site.planning().join(&one).expect("it may"));
+    let moves =
+        |site: &mut Site, number: u8, token: i64| site.request(OperationRequest::Move(host(number), Token(token)));
+    assert!(moves(&mut site, 4, 5).is_err_and(|words| words.contains("not in state NORMAL")));
+    site.run(1);
+    for node in [1, 2, 3] {
+        site.request(OperationRequest::Cleaned(host(node), OperationId(1))).expect("it may");
+    }
+    assert!(moves(&mut site, 1, 5).is_err_and(|words| words.contains("cannot be moved thusly")));
+    let taken = "target token 10 is already owned by another node.";
+    assert_eq!(moves(&mut site, 4, 10), Err(taken.to_owned()));
+    assert_eq!(moves(&mut site, 4, 4711), Ok(()), "it is there");
+    assert_eq!(site.operations.all().len(), 0);
+    moves(&mut site, 4, 5).expect("it may");
+    assert!(moves(&mut site, 4, 6).is_err_and(|words| words.contains("operation 2 changes the tokens")));
+    site.run(2);
+    assert_eq!(site.registry.node(host(4)).map(|node| node.tokens.clone()), Some(vec![Token(5)]));
+    site.settings.clear();
+    moves(&mut site, 4, 6).expect("it may");
+    assert_eq!(site.registry.node(host(4)).map(|node| node.tokens.clone()), Some(vec![Token(6)]), "nothing moves");
+}
+
+#[test]
+fn a_node_gets_another_number_of_tokens() {
+    let mut site = Site::new(2);
+    let count = |site: &mut Site, count: u32| site.request(OperationRequest::TokenCount(host(1), count));
+    count(&mut site, 2).expect("it has them");
+    assert_eq!(site.operations.all().len(), 0);
+    assert!(count(&mut site, 0).is_err() && count(&mut site, 1537).is_err());
+    count(&mut site, 8).expect("it may");
+    assert!(count(&mut site, 9).is_err_and(|words| words.contains("operation 1 changes the tokens")));
+    site.run(1);
+    assert_eq!((site.state(1), site.tokens(1)), (Some(NodeState::Normal), 8));
 }
 
 #[test]
@@ -238,6 +336,7 @@ fn an_aborted_join_removes_the_node_and_an_aborted_departure_keeps_it() {
     site.apply(PlannedChanges {
         nodes: vec![NodeChange::SetState(host(1), NodeState::Leaving)],
         operations: vec![site.planning().leave(&decommission(1), BTreeSet::new())],
+        ..PlannedChanges::default()
     });
     (0..3).for_each(|_| site.step(1).expect("it goes on"));
     site.request(OperationRequest::Abort(OperationId(1))).expect("it may");
@@ -245,6 +344,96 @@ fn an_aborted_join_removes_the_node_and_an_aborted_departure_keeps_it() {
     assert!(site.operations.unclean().len() > 0, "the others may have copied something");
     let unknown = site.request(OperationRequest::Abort(OperationId(1)));
     assert_eq!(unknown, Err("there is no operation 1: it has ended, or never was".to_owned()));
+}
+
+/// Node 4, which takes the place of node 2 at that node's address.
+fn in_the_place_of_2() -> Registration {
+    let replaced = registration(2, BOOT);
+    Registration { replaces: Some(Replaced::At(replaced.start.internode)), start: replaced.start, ..of_many(4, 16) }
+}
+
+#[test]
+fn a_node_takes_the_place_of_another_with_its_tokens() {
+    for has_tables in [false, true] {
+        let mut site = Site::new(2);
+        let tokens = site.registry.node(host(2)).expect("it is there").tokens.clone();
+        if !has_tables {
+            site.settings.clear();
+        }
+        site.apply(site.planning().join(&in_the_place_of_2()).expect("it may"));
+        assert_eq!(site.state(2), Some(NodeState::Leaving));
+        if has_tables {
+            assert_eq!((site.state(4), site.tokens(4)), (Some(NodeState::Joining), 0));
+            let moves = site.planning().moves(site.operations.operation(OperationId(1)).expect("it is queued"));
+            let moves = moves.expect("the rules are known");
+            let ring = site.planning().ring().expect("there are nodes");
+            let of = |node| ring.node(node).host_id;
+            assert!(!moves.is_empty());
+            for moved in moves {
+                assert!(moved.losing().map(of).eq([host(2)]) && moved.pending().map(of).eq([host(4)]));
+            }
+            site.run(1);
+        }
+        let replacing = site.registry.node(host(4)).expect("it is there");
+        assert_eq!((replacing.state, &replacing.tokens), (NodeState::Normal, &tokens));
+        assert_eq!((site.state(2), site.tokens(2)), (Some(NodeState::Leaving), 0), "removed when it does not vote");
+        assert_eq!(site.operations.unclean().len(), 0);
+    }
+}
+
+#[test]
+fn an_aborted_replacement_leaves_the_nodes_as_they_were() {
+    for steps in 0..=3 {
+        let mut site = Site::new(2);
+        site.apply(site.planning().join(&in_the_place_of_2()).expect("it may"));
+        (0..steps).for_each(|_| site.step(1).expect("it goes on"));
+        site.request(OperationRequest::Abort(OperationId(1))).expect("it may");
+        assert!(site.registry.has_left(host(4)) && site.operations.unclean().len() == 0);
+        assert_eq!((site.state(2), site.tokens(2)), (Some(NodeState::Normal), 2));
+    }
+}
+
+/// The joining node has some of the data by then, and drops it before it is given the ranges again.
+#[test]
+fn a_replacement_that_waits_for_the_dead_begins_again_without_them() {
+    let mut site = Site::new(2);
+    site.apply(site.planning().join(&in_the_place_of_2()).expect("it may"));
+    (0..3).for_each(|_| site.step(1).expect("it goes on"));
+    let removal = Leave { host_id: host(2), departure: Departure::Removal, is_forced: true };
+    let down = BTreeSet::from([host(2), host(3)]);
+    let again = site.planning().leave_by_force(&removal, down.clone()).expect("it waits").expect("it may");
+    site.apply(again);
+    assert_eq!((site.phase(1), site.phase(2), site.state(4)), (None, Some(Phase::Queued), Some(NodeState::Joining)));
+    assert_eq!(site.operations.operation(OperationId(2)).map(|operation| &operation.lost), Some(&down));
+    assert!(site.step(2).is_err(), "it has leftovers");
+    site.request(OperationRequest::Cleaned(host(4), OperationId(1))).expect("it may");
+    site.run(2);
+    assert_eq!((site.state(4), site.tokens(4), site.tokens(2)), (Some(NodeState::Normal), 2, 0));
+}
+
+#[test]
+fn a_node_that_cannot_be_replaced_is_refused_with_the_reason() {
+    let site = Site::new(2);
+    let refusal = |registry: &Registry, registration: &Registration, is_up: bool| {
+        is_replaceable(registry, registration, &|_| is_up).map_err(|error| error.to_string())
+    };
+    assert_eq!(refusal(&site.registry, &in_the_place_of_2(), false), Ok(()));
+    let unnamed = Registration { replaces: None, ..in_the_place_of_2() };
+    assert_eq!(refusal(&site.registry, &unnamed, true), Ok(()));
+    let says = |registry: &Registry, registration: &Registration, is_up: bool, words: &str| {
+        let said = refusal(registry, registration, is_up).expect_err(words);
+        assert!(said.contains(words), "{said}");
+    };
+    says(&site.registry, &in_the_place_of_2(), true, "cannot replace a live node");
+    let unknown = Registration { replaces: Some(Replaced::Host(host(9))), ..in_the_place_of_2() };
+    says(&site.registry, &unknown, false, "it is not a node of this cluster");
+    let elsewhere = Registration { rack: "rack2".to_owned(), ..in_the_place_of_2() };
+    says(&site.registry, &elsewhere, false, "with a node in datacenter datacenter1 and rack rack2");
+    for (state, words) in [(NodeState::Leaving, "leaving the cluster already"), (NodeState::Joining, "joining still")] {
+        let node = site.registry.node(host(2)).expect("it is there").clone();
+        let registry = site.registry.apply([NodeChange::Put(host(2), Rc::new(RegisteredNode { state, ..node }))]);
+        says(&registry, &in_the_place_of_2(), false, words);
+    }
 }
 
 #[test]
@@ -267,6 +456,8 @@ fn a_request_comes_back_from_its_bytes() {
         OperationRequest::Copied(id, host(7)),
         OperationRequest::Cleaned(host(7), id),
         OperationRequest::Abort(id),
+        OperationRequest::Move(host(7), Token(-5)),
+        OperationRequest::TokenCount(host(7), 300),
     ];
     for request in requests {
         let bytes = request.to_bytes();

@@ -5,6 +5,7 @@ use proptest::prelude::*;
 use topology::nodes::{Boot, Start};
 
 use super::*;
+use crate::Replaced;
 use crate::examples::{address, host, registration, registry, start};
 
 const BOOT: Boot = Boot { number: 6, word: 60 };
@@ -42,6 +43,17 @@ fn the_fences_stand_before_a_registration() {
     let wiped = Registration { start: start(2, BOOT), ..registration(7, BOOT) };
     let words = refusal(wiped);
     assert!(words.contains("--replace 02020202"), "{words}");
+    let replacing = |number: u8| {
+        let replaces = Some(Replaced::Host(host(number)));
+        let request = Registration { start: start(2, BOOT), replaces, ..registration(7, BOOT) };
+        plan(&registry(), &Request::Register(request))
+    };
+    assert!(
+        replacing(2).is_ok_and(|changes| changes.len() == 1),
+        "it may have the address of the node that it replaces"
+    );
+    assert!(matches!(replacing(1), Err(PlanError::Refused(Refusal::AddressTaken { .. }))), "and that of no other");
+    assert!(matches!(replacing(3), Err(PlanError::NotReplaced(ReplaceError::Unknown { .. }))), "it has left");
 }
 
 #[test]
@@ -178,7 +190,9 @@ fn requests_come_back_from_their_bytes() {
     let in_order = Registration { tokens: vec![Token(70), Token(71)], ..registration(7, BOOT) };
     let requests = [
         Request::Register(in_order.clone()),
-        Request::Register(Registration { has_given_tokens: true, is_without_copy: true, ..in_order }),
+        Request::Register(Registration { has_given_tokens: true, is_without_copy: true, ..in_order.clone() }),
+        Request::Register(Registration { replaces: Some(Replaced::Host(host(2))), ..in_order.clone() }),
+        Request::Register(Registration { replaces: Some(Replaced::At(in_order.start.internode)), ..in_order }),
         Request::SetState(host(1), NodeState::Regressed),
         Request::Remove(host(2)),
         Request::Finalize,

@@ -1,11 +1,13 @@
-//! `operations` and `abortbootstrap`: the operations that move token ranges, and their abort.
+//! `operations`, `abortbootstrap`, `rebuild` and `move`: the operations that move or copy token ranges, and their abort.
 
 use serde::{Deserialize, Serialize};
 
-use crate::arguments::{AbortBootstrap, Operations as Arguments, OperationsCommand};
+use crate::arguments::{AbortBootstrap, Move, Operations as Arguments, OperationsCommand, Rebuild};
 use crate::error::ToolError;
 use crate::report::{Answer, Report};
 use crate::surroundings::{Request, Surroundings};
+
+const PART_OF_ALL: &str = "rebuild copies all ranges of all keyspaces; --keyspace, --tokens, --sources and --exclude-local-dc are not supported. To choose where it copies from, name a datacenter: rebuild -- DC";
 
 /// The operations, as the node tells them.
 #[derive(Debug, Serialize, Deserialize)]
@@ -20,6 +22,7 @@ struct Operation {
     kind: String,
     phase: String,
     nodes: Vec<String>,
+    keyspace: Option<String>,
     copied: Vec<String>,
     waits_for: Option<String>,
 }
@@ -35,9 +38,42 @@ pub(super) fn abort_bootstrap(arguments: &AbortBootstrap, node: &mut dyn Surroun
     let all = list(node)?;
     let is_meant = |of: &&Operation| of.kind == "bootstrap" && of.nodes.contains(&arguments.node);
     match all.operations.iter().find(is_meant) {
+        Some(operation) if operation.nodes.len() > 1 => {
+            let number = operation.number;
+            let all = operation.nodes.join(", ");
+            Err(ToolError::usage(format!(
+                "operation {number} is of several nodes: {all}. End the process of the one that is not to join, and remove it: removenode {}; or abort the join of all: operations abort {number}",
+                arguments.node
+            )))
+        }
         Some(operation) => abort(operation.number, node),
         None => Err(ToolError::usage(format!("node {} is not joining the cluster", arguments.node))),
     }
+}
+
+/// Returns when the node has copied its ranges; fails if its operation was aborted.
+pub(super) fn rebuild(arguments: &Rebuild, node: &mut dyn Surroundings) -> Result<Answer, ToolError> {
+    let Rebuild { keyspace, tokens, sources, exclude_local_dc, datacenter } = arguments;
+    if keyspace.is_some() || tokens.is_some() || sources.is_some() || *exclude_local_dc {
+        return Err(ToolError::usage(PART_OF_ALL));
+    }
+    let request = Request::post("/storage_service/rebuild");
+    let request = match datacenter {
+        Some(name) => request.with("source_dc", name),
+        None => request,
+    };
+    node.order(request)?;
+    Ok(Answer::nothing())
+}
+
+/// Returns when the node has the token and its ranges have moved; fails if its operation was aborted.
+pub(super) fn exchange_token(arguments: &Move, node: &mut dyn Surroundings) -> Result<Answer, ToolError> {
+    let token: i64 = match arguments.token.trim_start_matches('\\').parse() {
+        Ok(token) => token,
+        Err(_) => return Err(ToolError::usage(format!("'{}' is not a token", arguments.token))),
+    };
+    node.order(Request::post("/storage_service/move").with("new_token", &token.to_string()))?;
+    Ok(Answer::nothing())
 }
 
 fn list(node: &mut dyn Surroundings) -> Result<Operations, ToolError> {
@@ -54,7 +90,12 @@ impl Report for Operations {
         let mut text = String::new();
         for operation in &self.operations {
             text += &format!("{} {}: {}\n", operation.number, operation.kind, operation.phase);
-            text += &format!("    nodes: {}\n", operation.nodes.join(", "));
+            if let Some(keyspace) = &operation.keyspace {
+                text += &format!("    keyspace: {keyspace}\n");
+            }
+            if !operation.nodes.is_empty() {
+                text += &format!("    nodes: {}\n", operation.nodes.join(", "));
+            }
             if !operation.copied.is_empty() {
                 text += &format!("    have copied: {}\n", operation.copied.join(", "));
             }
@@ -83,6 +124,7 @@ mod tests {
             kind: "bootstrap".to_owned(),
             phase: "copy".to_owned(),
             nodes: vec!["a".to_owned()],
+            keyspace: None,
             copied: Vec::new(),
             waits_for: Some("node a has not copied".to_owned()),
         };

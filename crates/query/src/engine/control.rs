@@ -1,10 +1,7 @@
 //! What a shard does when another calls it about anything but data.
 
-use std::rc::Rc;
-
 use cluster::coordinator::Hints;
 use runtime::{Group, Responder};
-use topology::Ring;
 
 use super::Engine;
 use super::cleanup::serve_clean_up;
@@ -30,8 +27,8 @@ impl Engine {
                     responder.reply(ControlReply::Truncated(outcome));
                 });
             }
-            ControlRequest::ApplySchema { epoch, changes } => {
-                self.apply_schema(epoch, &changes);
+            ControlRequest::Apply { epoch, ring, changes } => {
+                self.apply_changes(epoch, ring, &changes);
                 responder.reply(ControlReply::Done);
             }
             ControlRequest::Reached { epoch, is_replaced } => {
@@ -49,12 +46,6 @@ impl Engine {
                         lead_catch_up(&engine.inner.runtime, engine.group(), node, epoch).await,
                     ));
                 });
-            }
-            ControlRequest::InstallRing { epoch, nodes, local, operations, tenure } => {
-                // Before a request can be planned by the ring.
-                self.inner.coordinator.fence().begin_tenure(tenure);
-                self.install_ring(Rc::new(Ring::new(epoch, nodes, local)), operations);
-                responder.reply(ControlReply::Done);
             }
             ControlRequest::Announce { event } => {
                 self.announce(event);

@@ -3,6 +3,7 @@
 
 mod applier;
 mod asked;
+mod datacenters;
 mod intention;
 pub(super) mod low_bound;
 mod nodes;
@@ -16,10 +17,10 @@ use metadata::group::Driver;
 use metadata::{MetadataParts, Proposer};
 use runtime::{Group, ShardId};
 use schema::{SchemaChange, TableId};
-use topology::Epoch;
+use topology::{Epoch, Ring};
 
 use super::Engine;
-use crate::control::{ControlReply, ControlRequest, DdlOutcome};
+use crate::control::{ControlReply, ControlRequest, DdlOutcome, InstalledRing};
 use crate::domain::LowBoundDomain;
 use crate::error::QueryError;
 use crate::event::Event;
@@ -130,8 +131,16 @@ impl Engine {
         Ok(replies)
     }
 
-    /// Takes over a schema change on this shard.
-    pub(super) fn apply_schema(&self, epoch: Epoch, changes: &[SchemaChange]) {
+    /// Takes over an entry's changes on this shard: no request is planned between the ring's and the schema's.
+    pub(super) fn apply_changes(&self, epoch: Epoch, ring: Option<InstalledRing>, changes: &[SchemaChange]) {
+        if let Some(InstalledRing { nodes, local, operations, tenure }) = ring {
+            // Before a request can be planned by the ring.
+            self.inner.coordinator.fence().begin_tenure(tenure);
+            self.install_ring(Rc::new(Ring::new(epoch, nodes, local)), operations);
+        }
+        if changes.is_empty() {
+            return;
+        }
         let old = self.catalog();
         let schema = old.schema.with_all(changes);
         self.inner.coordinator.fence().schema_changed(epoch, &old.schema, &schema);

@@ -136,7 +136,26 @@ pub struct Operation {
     pub is_forced: bool,
 }
 
+/// The replication by which a keyspace is placed while operations may change it: that from before the first of them. `strategy` is the one in the schema, which is the
+/// last one that was asked for.
+pub fn placed_by<'a>(
+    operations: impl IntoIterator<Item = &'a Operation>,
+    keyspace: &str,
+    strategy: &'a ReplicationStrategy,
+) -> &'a ReplicationStrategy {
+    let own = operations.into_iter().filter_map(|operation| match &operation.target {
+        Target::Replication { keyspace: of, before, .. } if of == keyspace => Some((operation.id, before)),
+        _ => None,
+    });
+    own.min_by_key(|(id, _)| *id).map_or(strategy, |(_, before)| before)
+}
+
 impl Operation {
+    /// True if it changes the replication of this keyspace.
+    pub fn is_of_keyspace(&self, keyspace: &str) -> bool {
+        matches!(&self.target, Target::Replication { keyspace: of, .. } if of == keyspace)
+    }
+
     /// True if the two must not run beside each other: the sets of one would change under the other.
     pub fn touches(&self, other: &Operation) -> bool {
         match (&self.target, &other.target) {

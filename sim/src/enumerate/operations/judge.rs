@@ -49,7 +49,7 @@ pub(super) fn judge(run: &mut Run, writing: Started<()>) -> Result<Vec<String>, 
     Ok(violations)
 }
 
-/// All nodes come to have the same members, of which none joins or leaves: one that has just started hears of the last changes a moment later.
+/// All nodes have the same members in the end, of which none joins or leaves: one that has just started hears of the last changes a moment later.
 fn judge_members(run: &mut Run, violations: &mut Vec<String>) -> Result<(), String> {
     let present = run.present();
     if ![MACHINES - 1, MACHINES].contains(&present.len()) {

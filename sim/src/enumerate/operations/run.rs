@@ -231,7 +231,7 @@ impl Run {
         unreachable!("it ends or gives up")
     }
 
-    /// Lets the world go on for a while. True if the node has come to its boundary.
+    /// Lets the world go on for a while. True if the node is at its boundary.
     fn run_on(&mut self, victim: Option<(usize, usize)>) -> bool {
         let (hosts, boundaries, stage) = (self.site.nodes(), &mut self.boundaries, self.stage);
         let mut is_due = false;

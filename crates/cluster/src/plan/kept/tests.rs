@@ -130,6 +130,17 @@ fn a_keyspace_whose_replication_changes_keeps_both_and_others_one() {
         Target::Replication { keyspace: "grows".to_owned(), before: simple(1), after: ReplicationStrategy::Everywhere };
     placement.install(ring(3, 2, tokens), Some(operation(Phase::WriteBoth, target)));
     assert!(placement.kept_ranges("grows", &simple(1)).is_all());
+    // The schema has the replication that it is to get.
+    for (epoch, phase) in [(4, Phase::Queued), (5, Phase::Planned), (6, Phase::Copy), (7, Phase::ReadNew)] {
+        let target = Target::Replication { keyspace: "shrinks".to_owned(), before: simple(3), after: simple(1) };
+        placement.install(ring(epoch, 2, tokens), Some(operation(phase, target)));
+        for token in probes() {
+            let kept = placement.kept_ranges("shrinks", &simple(1)).contains(token);
+            assert_eq!(kept, is_replica(2, tokens, &simple(3), token), "{phase} {token}");
+        }
+    }
+    placement.install(ring(8, 2, tokens), None);
+    assert!(!probes().all(|token| placement.kept_ranges("shrinks", &simple(1)).contains(token)));
 }
 
 #[test]

@@ -23,6 +23,19 @@ pub(super) struct Driving {
     pub(super) is_receiving: Cell<bool>,
     /// Leftovers are dropped.
     pub(super) is_cleaning: Cell<bool>,
+    /// The last operation by which each node copies its ranges again.
+    copies: RefCell<BTreeMap<HostId, (OperationId, CopyEnd)>>,
+}
+
+/// The state of a node's copy of its own ranges.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum CopyEnd {
+    /// It is queued or runs.
+    Runs,
+    /// All is copied.
+    Done,
+    /// It was aborted before that.
+    Aborted,
 }
 
 /// The ring of an operation, and the ranges that it moves.
@@ -55,6 +68,26 @@ impl Driving {
             let end = if gone.phase.may_abort() { "operation aborted" } else { "operation done" };
             tracing::info!(operation = gone.id.0, kind = %gone.kind, "{end}");
         }
+        self.note_copies(&before, next);
+    }
+
+    fn note_copies(&self, before: &Operations, next: &Operations) {
+        let mut copies = self.copies.borrow_mut();
+        for operation in before.all().chain(next.all()) {
+            let Target::Copy { node, .. } = &operation.target else { continue };
+            let end = match next.operation(operation.id) {
+                Some(_) => CopyEnd::Runs,
+                // Where a state was taken over as a whole, the phases since are not known here; its own confirmation is.
+                None if !operation.phase.may_abort() || operation.copied.contains(node) => CopyEnd::Done,
+                None => CopyEnd::Aborted,
+            };
+            copies.insert(*node, (operation.id, end));
+        }
+    }
+
+    /// The last operation by which a node copies its ranges again, and its state.
+    pub(super) fn copy_of(&self, host_id: HostId) -> Option<(OperationId, CopyEnd)> {
+        self.copies.borrow().get(&host_id).copied()
     }
 
     /// True if an operation is in this phase.
@@ -71,5 +104,54 @@ impl Driving {
     pub(super) fn moves_tokens_of(&self, host_id: HostId) -> bool {
         let is_of = |target: &Target| matches!(target, Target::Tokens(nodes) if nodes.contains_key(&host_id));
         self.known().all().any(|operation| is_of(&operation.target))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use topology::operations::{Kind, Operation, OperationChange};
+
+    use super::*;
+
+    #[test]
+    fn the_end_of_a_nodes_copy_is_known() {
+        let (driving, node) = (Driving::default(), HostId([1; 16]));
+        let queue = |operations: &Operations| {
+            let operation = Operation {
+                id: operations.next(),
+                kind: Kind::Rebuild,
+                phase: Phase::Queued,
+                target: Target::Copy { node, datacenter: None },
+                lost: BTreeSet::new(),
+                copied: BTreeSet::new(),
+                has_given_tokens: false,
+                is_without_copy: false,
+                is_forced: false,
+            };
+            operations.apply([OperationChange::Queue(Rc::new(operation))])
+        };
+        assert_eq!(driving.copy_of(node), None);
+        let mut operations = queue(&Operations::default());
+        driving.note(&operations);
+        assert_eq!(driving.copy_of(node), Some((OperationId(1), CopyEnd::Runs)));
+        operations = operations.apply([OperationChange::Abort(OperationId(1), BTreeSet::new())]);
+        driving.note(&operations);
+        assert_eq!(driving.copy_of(node), Some((OperationId(1), CopyEnd::Aborted)));
+        operations = queue(&operations);
+        for step in [
+            OperationChange::Plan(OperationId(2), Target::Copy { node, datacenter: None }),
+            OperationChange::Advance(OperationId(2), Phase::WriteBoth),
+            OperationChange::Advance(OperationId(2), Phase::Copy),
+            OperationChange::Copied(OperationId(2), node),
+        ] {
+            operations = operations.apply([step]);
+            driving.note(&operations);
+            assert_eq!(driving.copy_of(node), Some((OperationId(2), CopyEnd::Runs)));
+        }
+        // A state as a whole, some phases later.
+        driving.note(&Operations::default());
+        assert_eq!(driving.copy_of(node), Some((OperationId(2), CopyEnd::Done)));
     }
 }

@@ -141,7 +141,7 @@ fn look(node: &Operator, member: &Member) -> Vec<Look> {
     if operations.all().len() == 0 {
         return Vec::new();
     }
-    let settings = settings(state.of::<SchemaDomain>());
+    let settings = settings(state.of::<SchemaDomain>(), operations);
     let registry = state.of::<TopologyDomain>();
     let strategies = &node.strategies;
     let planted = node.engine.coordinator().storage().planted();
@@ -198,7 +198,7 @@ pub(super) fn receive(node: &Rc<Operator>) {
     let Some(operation) = waiting.next().cloned() else { return };
     drop(waiting);
     drop(operations);
-    let keyspaces = keyspaces_to_copy(&engine.schema());
+    let keyspaces = keyspaces_to_copy(&engine.schema(), &operation);
     match receiving(engine.coordinator()).is_receiver(&operation, &keyspaces) {
         Ok(true) => {}
         Ok(false) => return,
@@ -220,7 +220,7 @@ async fn copy(node: &Operator, operation: Operation) {
     tracing::info!(operation = id.0, "copying the ranges that this node gains");
     let mut rest = REST_MIN;
     while node.driving.is_in(id, Phase::Copy) {
-        let keyspaces = keyspaces_to_copy(&engine.schema());
+        let keyspaces = keyspaces_to_copy(&engine.schema(), &operation);
         match receiving(engine.coordinator()).receive(&operation, &keyspaces).await {
             Ok(figures) => {
                 let seconds = (node.runtime.now() - began).as_secs_f64();
@@ -280,14 +280,15 @@ pub(super) fn clean(node: &Rc<Operator>) {
     }));
 }
 
-/// The keyspaces whose data is shared, each with its tables.
-fn keyspaces_to_copy(schema: &Schema) -> Vec<KeyspaceToCopy> {
+/// The keyspaces whose data is shared, each with its tables. One without tables is among them if the operation is of it: its registers move with its ranges.
+fn keyspaces_to_copy(schema: &Schema, operation: &Operation) -> Vec<KeyspaceToCopy> {
     let shared = schema.keyspaces().values().filter(|keyspace| *keyspace.strategy() != ReplicationStrategy::Local);
     let of = |keyspace: &Rc<schema::Keyspace>| KeyspaceToCopy {
+        name: keyspace.name().to_owned(),
         strategy: keyspace.strategy().clone(),
         tables: keyspace.tables.values().map(|table| table.id).collect(),
     };
-    shared.map(of).filter(|keyspace| !keyspace.tables.is_empty()).collect()
+    shared.map(of).filter(|keyspace| !keyspace.tables.is_empty() || operation.is_of_keyspace(&keyspace.name)).collect()
 }
 
 /// Asks for a change of an operation.

@@ -20,7 +20,12 @@ pub(in crate::node) fn operations_facts(cluster: &Cluster) -> OperationsFacts {
         phase: operation.phase.to_string(),
         nodes: match &operation.target {
             Target::Tokens(nodes) => nodes.keys().map(HostId::to_string).collect(),
-            Target::Copy { .. } | Target::Replication { .. } => Vec::new(),
+            Target::Copy { node, .. } => vec![node.to_string()],
+            Target::Replication { .. } => Vec::new(),
+        },
+        keyspace: match &operation.target {
+            Target::Replication { keyspace, .. } => Some(keyspace.clone()),
+            Target::Tokens(_) | Target::Copy { .. } => None,
         },
         copied: operation.copied.iter().map(HostId::to_string).collect(),
         waits_for: waits.get(&operation.id).cloned(),

@@ -26,6 +26,9 @@ const JOIN_TIME: Duration = Duration::from_secs(30);
 const PATIENCE: Duration = Duration::from_secs(5);
 /// The sentence of a node that finds no seed.
 const NO_SEED: &str = "no node of the seed lists calls itself a seed, so none can found the cluster; list this node's own address in --seeds of one of them";
+/// The sentence of a node that is to replace another and finds no cluster.
+const NO_CLUSTER: &str =
+    "a node that replaces another (--replace) founds no cluster; list other nodes of the cluster in --seeds";
 /// Between two lines about the same state.
 const REPORT: Duration = Duration::from_secs(10);
 
@@ -41,6 +44,9 @@ impl Cluster {
             let is_patient_no_more = inner.config.found_without_silent && inner.runtime.now() - begun >= PATIENCE;
             let decision = inner.search.borrow().decide(is_patient_no_more);
             match decision {
+                Decision::Found if inner.config.replaces.is_some() => {
+                    return Err(NodeError::Cluster { sentence: NO_CLUSTER.to_owned() });
+                }
                 Decision::Found => {
                     // From here on others hear of it, so none founds beside it.
                     self.set_group(GroupId { id: group, incarnation: 0 });

@@ -11,19 +11,20 @@ use metadata::{ClusterState, Domain, Entry, Part};
 use schema::{Schema, SchemaChange, SchemaEvent, TableId};
 use topology::Epoch;
 use topology::nodes::Registry;
-use topology::operations::{Operation, Operations};
+use topology::operations::{Kind, Operation, OperationChange, Operations};
 
 use super::intention::{self, Intention, TruncateIntention, truncations_beside};
 use super::low_bound::{LOW_BOUND, plan_low_bound};
-use super::nodes::{NodesPlanner, tables_may_move};
+use super::nodes::NodesPlanner;
 use super::rows::NodeTruncations;
-use crate::control::ControlRequest;
+use crate::control::{ControlRequest, InstalledRing};
 use crate::discarded::snapshot_time;
 use crate::domain::{LowBoundDomain, SchemaDomain, TruncationsDomain};
 use crate::engine::{Engine, Inner};
 use crate::error::QueryError;
 use crate::event::Event;
-use crate::nodes::{LEAVE, MEMBERSHIP, OPERATION};
+use crate::nodes::{LEAVE, MEMBERSHIP, OPERATION, REBUILD};
+use crate::own_proposal::OwnProposal;
 use crate::parts::GroupLinks;
 
 /// Shard 0's engine, as long as it is there, and the way to other nodes.
@@ -65,27 +66,6 @@ impl EngineApplier {
         self.engine.upgrade().map(|inner| Engine { inner })
     }
 
-    async fn apply_part(
-        &self,
-        engine: &Engine,
-        (epoch, id): (Index, ProposalId),
-        part: &Part,
-    ) -> Result<(), QueryError> {
-        const APPLIED: &str = "the group's state has applied it";
-        match part.domain {
-            SchemaDomain::ID => {
-                let changes = SchemaDomain::decode(part.version, &part.bytes).expect(APPLIED);
-                apply_to_shards(engine, (epoch, id), &changes).await
-            }
-            LowBoundDomain::ID => {
-                let changes = LowBoundDomain::decode(part.version, &part.bytes).expect(APPLIED);
-                let bound = self.low_bound.borrow().with_all(changes);
-                self.bound(engine, epoch, bound).await
-            }
-            _ => Ok(()),
-        }
-    }
-
     /// Has all shards apply a low bound of attempts.
     async fn bound(&self, engine: &Engine, epoch: Index, bound: LowBound) -> Result<(), QueryError> {
         self.low_bound.replace(bound.clone());
@@ -93,10 +73,16 @@ impl EngineApplier {
         engine.on_all_shards(bounded).await.map(drop)
     }
 
-    /// Applies an entry's changes of nodes and operations: both at once, since the end of an operation is the change of tokens.
-    async fn apply_nodes(&self, engine: &Engine, epoch: Index, entry: &Entry) -> Result<(), QueryError> {
+    /// Applies an entry: nodes, operations and schema at once, since one may mean nothing without the other.
+    async fn apply_entry(
+        &self,
+        engine: &Engine,
+        (epoch, id): (Index, ProposalId),
+        entry: &Entry,
+    ) -> Result<(), QueryError> {
         const APPLIED: &str = "the group's state has applied it";
         let mut next = self.nodes.borrow().clone();
+        let (mut changes, mut bound) = (Vec::new(), None);
         for part in entry.parts() {
             match part.domain {
                 TopologyDomain::ID => {
@@ -105,59 +91,80 @@ impl EngineApplier {
                 }
                 OperationsDomain::ID => {
                     let changes = OperationsDomain::decode(part.version, &part.bytes).expect(APPLIED);
+                    note_queued(engine, id, &changes);
                     next.operations = next.operations.apply(changes);
+                }
+                SchemaDomain::ID => {
+                    changes.extend(SchemaDomain::decode(part.version, &part.bytes).expect(APPLIED));
+                }
+                LowBoundDomain::ID => {
+                    let changes = LowBoundDomain::decode(part.version, &part.bytes).expect(APPLIED);
+                    bound = Some(self.low_bound.borrow().with_all(changes));
                 }
                 _ => {}
             }
         }
-        let is_other = next != *self.nodes.borrow();
-        if is_other { self.follow(engine, epoch, next).await } else { Ok(()) }
+        let followed = self.follow(engine, (epoch, Some(id)), next, &changes).await;
+        let bounded = match bound {
+            Some(bound) => self.bound(engine, epoch, bound).await,
+            None => Ok(()),
+        };
+        followed.and(bounded)
     }
 
-    /// Has all shards plan by the nodes and the operation as they are now. A node that is not among them yet goes on alone.
-    async fn follow(&self, engine: &Engine, epoch: Index, next: Nodes) -> Result<(), QueryError> {
+    /// Has all shards plan by the nodes, the operations and the schema as they are now: by a proposal, or by a state that was taken over as a whole. A node that is not
+    /// among them yet goes on alone.
+    async fn follow(
+        &self,
+        engine: &Engine,
+        (epoch, id): (Index, Option<ProposalId>),
+        next: Nodes,
+        changes: &[SchemaChange],
+    ) -> Result<(), QueryError> {
         let before = self.nodes.replace(next.clone());
         let operations: Vec<Operation> = next.operations.all().cloned().collect();
         // Confirmations and the like move nothing.
         let phases = |nodes: &Nodes| nodes.operations.all().map(|of| (of.id, of.phase)).collect::<Vec<_>>();
         let is_installed = next.registry == before.registry && phases(&next) == phases(&before);
         let of_ring = next.registry.nodes_of_ring(engine.inner.node.host_id).filter(|_| !is_installed);
-        if let Some((nodes, local)) = of_ring {
-            let (epoch, tenure) = (Epoch(epoch.0), next.operations.tenure(engine.inner.node.host_id));
-            let install = || ControlRequest::InstallRing {
-                epoch,
-                nodes: nodes.clone(),
-                local,
-                operations: operations.clone(),
-                tenure,
-            };
-            engine.on_all_shards(install).await?;
-        }
-        if let Some(links) = &self.links {
+        let tenure = next.operations.tenure(engine.inner.node.host_id);
+        let ring = of_ring.map(|(nodes, local)| InstalledRing { nodes, local, operations, tenure });
+        apply_to_shards(engine, (epoch, id), ring, changes).await?;
+        if let Some(links) = self.links.as_ref().filter(|_| next != before || id.is_none()) {
             links.follow(epoch, &next.registry, &next.operations);
         }
         Ok(())
     }
 }
 
+/// Notes the operation of replication that a proposal of this node has queued.
+fn note_queued(engine: &Engine, id: ProposalId, changes: &[OperationChange]) {
+    let queued = changes.iter().find_map(|change| match change {
+        OperationChange::Queue(operation) if operation.kind == Kind::Replication => Some(operation.id),
+        _ => None,
+    });
+    note(engine, id, |own| own.queued = queued);
+}
+
+/// Notes something of a proposal, if it is one of this node.
+fn note(engine: &Engine, id: ProposalId, note: impl FnOnce(&mut OwnProposal)) {
+    if let Some(own) = engine.inner.own_proposals.borrow_mut().get_mut(&id) {
+        note(own);
+    }
+}
+
 impl Planner for EngineApplier {
     fn plan(&self, state: &ClusterState, voters: &Configuration, intention: &[u8]) -> Plan {
         let Some(engine) = self.engine() else { return Plan::Refused(Vec::new()) };
-        let planner = NodesPlanner {
-            registry: state.of::<TopologyDomain>(),
-            operations: state.of::<OperationsDomain>(),
-            schema: state.of::<SchemaDomain>(),
-            strategies: &engine.inner.strategies,
-            planted: engine.inner.coordinator.storage().planted(),
-        };
+        let planted = engine.inner.coordinator.storage().planted();
+        let planner = NodesPlanner { planted, ..NodesPlanner::of(state, &engine.inner.strategies) };
+        let own = engine.inner.node.host_id;
+        let is_up = |id| id == own || self.links.as_ref().is_some_and(|links| links.is_up(id));
         match intention.split_first() {
-            Some((&MEMBERSHIP, request)) => return planner.membership(voters, request),
+            Some((&MEMBERSHIP, request)) => return planner.membership(voters, request, &is_up),
             Some((&OPERATION, request)) => return planner.operation(request),
-            Some((&LEAVE, request)) => {
-                let own = engine.inner.node.host_id;
-                let is_up = |id| id == own || self.links.as_ref().is_some_and(|links| links.is_up(id));
-                return planner.leaving(request, &is_up);
-            }
+            Some((&LEAVE, request)) => return planner.leaving(request, &is_up),
+            Some((&REBUILD, request)) => return planner.rebuilding(request),
             _ => {}
         }
         let planned = match intention.first() {
@@ -182,11 +189,12 @@ fn plan_statement(state: &ClusterState, intention: &[u8], inner: &Inner) -> Opti
     let (schema, truncations) = (state.of::<SchemaDomain>(), state.of::<TruncationsDomain>());
     let intention = Intention::decode(intention).ok()?;
     let changes = intention.plan(schema, &inner.coordinator.ring(), &inner.strategies).ok()?.changes;
-    tables_may_move(schema, &changes, state.of::<OperationsDomain>()).ok()?;
+    let operations = NodesPlanner::of(state, &inner.strategies).beside(&changes).ok()?;
     let dropped = dropped_by(schema, &changes);
     let beside = truncations_beside((schema, truncations), &changes, &dropped, intention.new_id);
     let parts = [
         (!changes.is_empty()).then(|| SchemaDomain::part(&changes)),
+        (!operations.is_empty()).then(|| OperationsDomain::part(&operations)),
         (!beside.is_empty()).then(|| TruncationsDomain::part(&beside)),
     ];
     let parts: Vec<Part> = parts.into_iter().flatten().collect();
@@ -198,17 +206,12 @@ impl Applier for EngineApplier {
         Box::pin(async move {
             let Some(engine) = self.engine() else { return };
             let _turn = engine.proposer().turn_of_shards().await;
-            let is_own = engine.inner.own_events.borrow().contains_key(&id);
+            let is_own = engine.inner.own_proposals.borrow().contains_key(&id);
             if let Err(reason) = self.truncations.apply(&engine, (epoch, &entry), is_own).await {
                 return engine.group().end(reason);
             }
-            if let Err(error) = self.apply_nodes(&engine, epoch, &entry).await {
-                tracing::error!(%error, "change of the cluster's nodes not applied by all shards");
-            }
-            for part in entry.parts() {
-                if let Err(error) = self.apply_part(&engine, (epoch, id), part).await {
-                    tracing::error!(%error, "change of the cluster's state not applied by all shards");
-                }
+            if let Err(error) = self.apply_entry(&engine, (epoch, id), &entry).await {
+                tracing::error!(%error, "change of the cluster's state not applied by all shards");
             }
             reached(&engine, epoch, false).await;
         })
@@ -222,11 +225,9 @@ impl Applier for EngineApplier {
                 return engine.group().end(reason);
             }
             let changes = replacing(&engine.schema(), state.of::<SchemaDomain>());
-            let followed = self.follow(&engine, epoch, Nodes::of(&state)).await;
+            let followed = self.follow(&engine, (epoch, None), Nodes::of(&state), &changes).await;
             let bounded = self.bound(&engine, epoch, state.of::<LowBoundDomain>().clone()).await;
-            if let Err(error) =
-                followed.and(bounded).and(apply_to_shards(&engine, (epoch, ProposalId(0)), &changes).await)
-            {
+            if let Err(error) = followed.and(bounded) {
                 tracing::error!(%error, "state of another node not applied by all shards");
             }
             reached(&engine, epoch, true).await;
@@ -273,26 +274,30 @@ async fn reached(engine: &Engine, epoch: Index, is_replaced: bool) {
     }
 }
 
-/// Has all shards apply a schema change that is durable, then does what may follow only then: announcements, deletions.
+/// Has all shards apply changes that are durable, then does what may follow only then: announcements, deletions.
 async fn apply_to_shards(
     engine: &Engine,
-    (epoch, id): (Index, ProposalId),
+    (epoch, id): (Index, Option<ProposalId>),
+    ring: Option<InstalledRing>,
     changes: &[SchemaChange],
 ) -> Result<(), QueryError> {
+    if ring.is_none() && changes.is_empty() {
+        return Ok(());
+    }
     let before = engine.schema();
     let events: Vec<SchemaEvent> = changes.iter().map(|change| SchemaEvent::of(&before, change)).collect();
     let dropped = dropped_by(&before, changes);
     if let Err(error) = engine.flush_for_snapshot(&dropped).await {
         tracing::warn!(%error, "snapshot of a dropped table lacks its last writes");
     }
-    let apply = || ControlRequest::ApplySchema { epoch: Epoch(epoch.0), changes: changes.to_vec() };
+    let apply = || ControlRequest::Apply { epoch: Epoch(epoch.0), ring: ring.clone(), changes: changes.to_vec() };
     engine.on_all_shards(apply).await?;
     // A client that hears of the change may use any shard at once, so all must have it by then.
     for event in &events {
         engine.on_all_shards(|| ControlRequest::Announce { event: Event::Schema(event.clone()) }).await?;
     }
-    if let Some(event) = engine.inner.own_events.borrow_mut().get_mut(&id) {
-        *event = events.into_iter().next();
+    if let Some(id) = id {
+        note(engine, id, |own| own.event = events.into_iter().next());
     }
     if !dropped.is_empty() {
         let at = snapshot_time(&engine.inner.runtime);

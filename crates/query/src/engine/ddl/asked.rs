@@ -2,8 +2,10 @@
 
 use cluster::coordinator::TimeoutKind;
 use metadata::group::{Answer, Index};
+use topology::operations::OperationId;
 
 use crate::engine::Engine;
+use crate::own_proposal::OwnProposal;
 
 /// Times that a statement is proposed again because others changed the schema meanwhile.
 pub(super) const TRIES_MAX: u32 = 16;
@@ -19,6 +21,8 @@ pub(super) enum Answered {
     Applied {
         /// The event that clients received; `None` where the change is of no schema, or this node got the state as a whole.
         event: Option<schema::SchemaEvent>,
+        /// The operation that it has queued; `None` too where this node got the state as a whole.
+        queued: Option<OperationId>,
         /// Its epoch.
         epoch: Index,
         /// False if some node has not applied it: it is down, or was too late.
@@ -34,23 +38,23 @@ pub(super) enum Answered {
 
 /// Proposes an intention, and waits for the outcome. This node has the time of a kind to apply what the group has.
 pub(super) async fn ask(engine: &Engine, intention: Vec<u8>, kind: TimeoutKind) -> Answered {
-    let own_events = &engine.inner.own_events;
+    let own = &engine.inner.own_proposals;
     let group = engine.group();
     let id = group.new_id();
-    own_events.borrow_mut().insert(id, None);
+    own.borrow_mut().insert(id, OwnProposal::default());
     let answer = group.propose(id, intention).await;
     if let Answer::Applied { epoch, .. } | Answer::Refused { epoch, .. } = answer {
         // The leader waits for nodes that it sees up, of which this one may be none; its state must be as late as the answer.
         let time = engine.inner.coordinator.timeouts().get(kind);
         let is_late = engine.inner.runtime.timeout(time, group.applied(epoch)).await.is_err();
         if is_late {
-            own_events.borrow_mut().remove(&id);
+            own.borrow_mut().remove(&id);
             return Answered::Failed(LAGS.to_owned());
         }
     }
-    let event = own_events.borrow_mut().remove(&id).flatten();
+    let OwnProposal { event, queued } = own.borrow_mut().remove(&id).unwrap_or_default();
     match answer {
-        Answer::Applied { epoch, lagging } => Answered::Applied { event, epoch, is_on_all: lagging.is_empty() },
+        Answer::Applied { epoch, lagging } => Answered::Applied { event, queued, epoch, is_on_all: lagging.is_empty() },
         Answer::Refused { .. } => Answered::Refused,
         Answer::TooLate => Answered::Again,
         Answer::Failed { reason } => Answered::Failed(format!("the change could not be made durable: {reason}")),

@@ -5,18 +5,18 @@
 use std::collections::BTreeSet;
 
 use membership::{
-    Conditions, Departure, Leave, OperationRequest, OperationsDomain, PlannedChanges, Planning, Request,
-    TopologyDomain, plan_leave,
+    Alteration, Conditions, Departure, Leave, OperationError, OperationRequest, OperationsDomain, PlannedChanges,
+    Planning, Rebuild, Request, TopologyDomain, is_replaceable, plan_leave,
 };
 use metadata::group::{Configuration, Plan, node_id};
-use metadata::{Entry, Part};
+use metadata::{ClusterState, Entry, Part};
 use planted::Planted;
-use schema::{Schema, SchemaChange};
+use schema::{KeyspaceDef, Schema, SchemaChange};
 use topology::nodes::Registry;
-use topology::operations::Operations;
+use topology::operations::{OperationChange, Operations, placed_by};
 use topology::{HostId, ReplicationStrategy, Strategies};
 
-use crate::error::{QueryError, invalid};
+use crate::domain::SchemaDomain;
 
 const VOTES_STILL: &str = "the node to be removed votes still in the metadata group";
 
@@ -29,9 +29,20 @@ pub(super) struct NodesPlanner<'a> {
     pub(super) planted: Planted,
 }
 
-impl NodesPlanner<'_> {
+impl<'a> NodesPlanner<'a> {
+    /// The state of a cluster, with the strategies that keyspaces may name.
+    pub(super) fn of(state: &'a ClusterState, strategies: &'a Strategies) -> NodesPlanner<'a> {
+        NodesPlanner {
+            registry: state.of::<TopologyDomain>(),
+            operations: state.of::<OperationsDomain>(),
+            schema: state.of::<SchemaDomain>(),
+            strategies,
+            planted: Planted::NONE,
+        }
+    }
+
     /// Plans a request of a node. A refusal has its sentence; none if all is so already.
-    pub(super) fn membership(&self, voters: &Configuration, request: &[u8]) -> Plan {
+    pub(super) fn membership(&self, voters: &Configuration, request: &[u8], is_up: &dyn Fn(HostId) -> bool) -> Plan {
         let request = match Request::decode(request) {
             Ok(request) => request,
             Err(error) => return refused(&error),
@@ -49,9 +60,12 @@ impl NodesPlanner<'_> {
         match &request {
             // After the fences: a wiped member needs the sentence that names `--replace`.
             Request::Register(registration) if !nodes.is_empty() && self.is_new(registration.host_id) => {
-                self.with_planning(|planning| planning.join(registration).map_or_else(|error| refused(&error), change))
+                if let Err(error) = is_replaceable(self.registry, registration, is_up) {
+                    return refused(&error);
+                }
+                self.answer(self.with_planning(|planning| planning.join(registration)))
             }
-            _ => change(PlannedChanges { nodes, operations: Vec::new() }),
+            _ => self.answer::<OperationError>(Ok(PlannedChanges { nodes, ..PlannedChanges::default() })),
         }
     }
 
@@ -69,7 +83,7 @@ impl NodesPlanner<'_> {
         if leave.departure == Departure::Removal && !is_up(leave.host_id) {
             let removed = self.with_planning(|planning| planning.remove_joining(leave.host_id));
             if let Some(removed) = removed {
-                return removed.map_or_else(|error| refused(&error), change);
+                return self.answer(removed);
             }
         }
         // Where a strategy is unknown here, so is the number of replicas; its ranges do not move either.
@@ -87,9 +101,13 @@ impl NodesPlanner<'_> {
             let is_forced = leave.is_forced && down.contains(&leave.host_id);
             let again = |planning: &Planning<'_>| is_forced.then(|| planning.leave_by_force(&leave, down)).flatten();
             let changes = self.with_planning(again).unwrap_or_else(|| Ok(PlannedChanges::default()));
-            return changes.map_or_else(|error| refused(&error), change);
+            return self.answer(changes);
         }
-        self.with_planning(|planning| change(PlannedChanges { nodes, operations: vec![planning.leave(&leave, down)] }))
+        let operations = self.with_planning(|planning| {
+            let copy = planning.without_copy_of(leave.host_id);
+            copy.into_iter().chain([planning.leave(&leave, down)]).collect()
+        });
+        self.answer::<OperationError>(Ok(PlannedChanges { nodes, operations, ..PlannedChanges::default() }))
     }
 
     /// Plans a request about an operation.
@@ -98,11 +116,69 @@ impl NodesPlanner<'_> {
             Ok(request) => request,
             Err(error) => return refused(&error),
         };
-        self.with_planning(|planning| planning.plan(&request).map_or_else(|error| refused(&error), change))
+        self.answer(self.with_planning(|planning| planning.plan(&request)))
+    }
+
+    /// Plans a request of a node to copy its ranges again.
+    pub(super) fn rebuilding(&self, request: &[u8]) -> Plan {
+        match Rebuild::decode(request) {
+            Ok(request) => self.answer(self.with_planning(|planning| planning.rebuild(&request))),
+            Err(error) => refused(&error),
+        }
+    }
+
+    /// The changes of operations that go with changes of the schema: a keyspace's data is copied to other replicas, or it is gone.
+    pub(super) fn beside(&self, changes: &[SchemaChange]) -> Result<Vec<OperationChange>, OperationError> {
+        let mut all = Vec::new();
+        for change in changes {
+            match change {
+                SchemaChange::PutKeyspace(def) => {
+                    let known = self.schema.keyspace(&def.name).filter(|known| *known.strategy() != def.strategy);
+                    let Some(known) = known else { continue };
+                    let altered = Alteration {
+                        keyspace: &def.name,
+                        now: known.strategy(),
+                        after: &def.strategy,
+                        has_tables: !known.tables.is_empty(),
+                    };
+                    all.extend(self.with_planning(|planning| planning.alter(&altered))?);
+                }
+                SchemaChange::DropKeyspace(name) => {
+                    all.extend(self.with_planning(|planning| planning.drop_keyspace(name)));
+                }
+                _ => {}
+            }
+        }
+        Ok(all)
+    }
+
+    fn answer<E: std::fmt::Display>(&self, changes: Result<PlannedChanges, E>) -> Plan {
+        let PlannedChanges { nodes, operations, replication } = match changes {
+            Ok(changes) => changes,
+            Err(error) => return refused(&error),
+        };
+        let replication = replication.and_then(|(keyspace, strategy)| self.replicated(&keyspace, strategy));
+        let parts = [
+            (!nodes.is_empty()).then(|| TopologyDomain::part(&nodes)),
+            replication.map(|change| SchemaDomain::part(&[change])),
+            (!operations.is_empty()).then(|| OperationsDomain::part(&operations)),
+        ];
+        let parts: Vec<Part> = parts.into_iter().flatten().collect();
+        match parts.is_empty() {
+            true => Plan::Refused(Vec::new()),
+            false => Plan::Change(Entry::new(parts)),
+        }
+    }
+
+    /// The change of the schema by which a keyspace has a replication again that it had before.
+    fn replicated(&self, keyspace: &str, strategy: ReplicationStrategy) -> Option<SchemaChange> {
+        let known = self.schema.keyspace(keyspace).filter(|known| *known.strategy() != strategy)?;
+        let (replication, tenure) = (strategy.as_stored(), known.def.tenure + 1);
+        Some(SchemaChange::PutKeyspace(KeyspaceDef { replication, strategy, tenure, ..known.def.clone() }))
     }
 
     fn with_planning<T>(&self, plan: impl FnOnce(&Planning<'_>) -> T) -> T {
-        let settings = settings(self.schema);
+        let settings = settings(self.schema, self.operations);
         plan(&Planning {
             registry: self.registry,
             operations: self.operations,
@@ -113,46 +189,12 @@ impl NodesPlanner<'_> {
     }
 }
 
-/// The replication of the keyspaces that have a table, each once, of those whose data is shared.
-pub fn settings(schema: &Schema) -> BTreeSet<ReplicationStrategy> {
+/// The replication by which the keyspaces that have a table are placed, each once, of those whose data is shared.
+pub fn settings(schema: &Schema, operations: &Operations) -> BTreeSet<ReplicationStrategy> {
     let with_tables = schema.keyspaces().values().filter(|keyspace| !keyspace.tables.is_empty());
-    let strategies = with_tables.map(|keyspace| keyspace.strategy().clone());
+    let strategies =
+        with_tables.map(|keyspace| placed_by(operations.all(), keyspace.name(), keyspace.strategy()).clone());
     strategies.filter(|strategy| *strategy != ReplicationStrategy::Local).collect()
-}
-
-/// Fails if a change would give a keyspace's tables other replicas while an operation moves ranges: the copies that are made would be of other ranges.
-pub(super) fn tables_may_move(
-    before: &Schema,
-    changes: &[SchemaChange],
-    operations: &Operations,
-) -> Result<(), QueryError> {
-    let Some(operation) = operations.all().next() else { return Ok(()) };
-    let is_moved = |change: &SchemaChange| match change {
-        SchemaChange::PutKeyspace(def) => before
-            .keyspace(&def.name)
-            .is_some_and(|keyspace| !keyspace.tables.is_empty() && *keyspace.strategy() != def.strategy),
-        _ => false,
-    };
-    match changes.iter().any(is_moved) {
-        true => Err(invalid(format!(
-            "the replication of a keyspace cannot change while nodes join or leave (operation {})",
-            operation.id
-        ))),
-        false => Ok(()),
-    }
-}
-
-fn change(changes: PlannedChanges) -> Plan {
-    let PlannedChanges { nodes, operations } = changes;
-    let parts = [
-        (!nodes.is_empty()).then(|| TopologyDomain::part(&nodes)),
-        (!operations.is_empty()).then(|| OperationsDomain::part(&operations)),
-    ];
-    let parts: Vec<Part> = parts.into_iter().flatten().collect();
-    match parts.is_empty() {
-        true => Plan::Refused(Vec::new()),
-        false => Plan::Change(Entry::new(parts)),
-    }
 }
 
 fn refused(error: &dyn std::fmt::Display) -> Plan {
@@ -245,6 +287,10 @@ mod tests {
                         let changes = OperationsDomain::decode(part.version, &part.bytes).expect("its own part");
                         self.operations = self.operations.apply(changes);
                     }
+                    SchemaDomain::ID => {
+                        let changes = SchemaDomain::decode(part.version, &part.bytes).expect("its own part");
+                        self.schema = self.schema.with_all(&changes);
+                    }
                     domain => panic!("domain {domain} changes"),
                 }
             }
@@ -268,9 +314,10 @@ mod tests {
                 tokens: vec![Token(4)],
                 has_given_tokens: false,
                 is_without_copy: false,
+                replaces: None,
                 start: Start { internode: Address::new([10, 0, 0, 4].into(), 7000), ..node.start },
             };
-            let plan = self.planner().membership(&voters(&[1]), &Request::Register(registration).to_bytes());
+            let plan = self.planner().membership(&voters(&[1]), &Request::Register(registration).to_bytes(), &|_| true);
             self.apply(plan).expect("it may join");
         }
 
@@ -282,7 +329,7 @@ mod tests {
         }
 
         fn remove(&mut self, voters: &Configuration) -> Result<(), String> {
-            let plan = self.planner().membership(voters, &Request::Remove(LEAVES).to_bytes());
+            let plan = self.planner().membership(voters, &Request::Remove(LEAVES).to_bytes(), &|_| true);
             self.apply(plan)
         }
 
@@ -371,21 +418,57 @@ mod tests {
         }
     }
 
+    /// A statement of the schema with what goes with it, as the leader plans it.
+    fn change(site: &mut Site, text: &str) -> Vec<OperationChange> {
+        let changes = site.plan(text);
+        let beside = site.planner().beside(&changes).expect("the rules are known");
+        site.schema = site.schema.with_all(&changes);
+        site.operations = site.operations.apply(beside.clone());
+        beside
+    }
+
     #[test]
-    fn replication_does_not_change_while_ranges_move() {
-        let mut site = Site::new(&[KEYSPACE, TABLE, &KEYSPACE.replace("ks", "empty")]);
-        let alter = |keyspace: &str| {
+    fn a_new_replication_is_in_the_schema_at_once_and_gone_from_it_when_its_operation_is_aborted() {
+        let alter = |keyspace: &str, factor: u32| {
             format!(
-                "ALTER KEYSPACE {keyspace} WITH replication = {{'class': 'SimpleStrategy', 'replication_factor': 2}}"
+                "ALTER KEYSPACE {keyspace} WITH replication = {{'class': 'SimpleStrategy', 'replication_factor': {factor}}}"
             )
         };
-        let judged = |site: &Site, text: &str| tables_may_move(&site.schema, &site.plan(text), &site.operations);
-        assert!(judged(&site, &alter("ks")).is_ok());
+        let mut site = Site::new(&[KEYSPACE, TABLE, &KEYSPACE.replace("ks", "empty")]);
+        let simple = |replication_factor| ReplicationStrategy::Simple { replication_factor };
+        let (tenure, replication) = {
+            let known = site.schema.keyspace("ks").expect("it is there");
+            (known.def.tenure, known.def.replication.clone())
+        };
+        assert_eq!(change(&mut site, &alter("empty", 2)), []);
+        assert_eq!(change(&mut site, "ALTER KEYSPACE ks WITH durable_writes = false"), []);
+        assert_eq!(change(&mut site, &alter("ks", 2)).len(), 1);
+        assert_eq!(site.schema.keyspace("ks").map(|known| known.strategy().clone()), Some(simple(2)));
+        assert_eq!(settings(&site.schema, &site.operations), [simple(1)].into(), "requests use the one before");
+        assert_eq!(change(&mut site, "ALTER KEYSPACE ks WITH durable_writes = true"), []);
+        site.step();
+
+        let abort = OperationRequest::Abort(site.operations.all().next().expect("it runs").id);
+        let Plan::Change(entry) = site.planner().operation(&abort.to_bytes()) else { panic!("it is aborted") };
+        let domains: Vec<_> = entry.parts().iter().map(|part| part.domain).collect();
+        assert_eq!(domains, [SchemaDomain::ID, OperationsDomain::ID], "both in one entry");
+        site.apply(Plan::Change(entry)).expect("it changes");
+        let known = site.schema.keyspace("ks").expect("it is there");
+        assert_eq!((&known.def.replication, known.strategy()), (&replication, &simple(1)));
+        assert_eq!(known.def.tenure, tenure + 2, "a tenure does not come again");
+        assert!(known.def.durable_writes && !known.tables.is_empty());
+
+        change(&mut site, &alter("ks", 2));
+        assert_eq!(change(&mut site, "DROP KEYSPACE ks").len(), 1);
+        assert_eq!(site.operations.all().len(), 0);
+        assert_eq!(change(&mut site, KEYSPACE), []);
+        // A node leaves, and a keyspace's replication waits for that.
+        change(&mut site, TABLE);
         site.decommission(2).expect("it may");
-        let refused = judged(&site, &alter("ks")).expect_err("an operation runs").to_string();
-        assert!(refused.contains("cannot change while nodes join or leave (operation 1)"), "{refused}");
-        assert!(judged(&site, &alter("empty")).is_ok() && judged(&site, "DROP KEYSPACE ks").is_ok());
-        assert!(judged(&site, "ALTER TABLE ks.t ADD v int").is_ok());
+        change(&mut site, &alter("ks", 2));
+        assert_eq!(settings(&site.schema, &site.operations), [simple(1)].into());
+        let [leaves, altered] = [0, 1].map(|at| site.operations.all().nth(at).expect("two").id);
+        assert!(site.operations.may_plan(leaves) && !site.operations.may_plan(altered));
     }
 
     #[test]

@@ -10,17 +10,17 @@
 //! | proposed | it could not be made durable | answered: the error |
 
 use cluster::coordinator::TimeoutKind;
-use membership::OperationsDomain;
 use metadata::Turn;
 use schema::{SchemaEvent, TableId};
 
 use super::applier::dropped_by;
 use super::asked::{Answered, TRIES_MAX, ask};
+use super::datacenters::check_datacenters;
 use super::intention::{Intention, property_names};
-use super::nodes::tables_may_move;
+use super::nodes::NodesPlanner;
 use crate::control::DdlOutcome;
 use crate::engine::Engine;
-use crate::error::QueryError;
+use crate::error::{QueryError, invalid};
 use crate::guardrails::GuardrailCheck;
 
 /// A schema statement on its way.
@@ -71,23 +71,33 @@ impl<'a> SchemaStatement<'a> {
             let planned = intention.plan(&schema, &engine.inner.coordinator.ring(), &engine.inner.strategies);
             if let Ok(plan) = &planned {
                 engine.guard_changes(&mut self.watch, &statement, &plan.changes)?;
+                let coordinator = &engine.inner.coordinator;
+                let by = (&*coordinator.ring(), &engine.inner.strategies);
+                check_datacenters(&schema, &plan.changes, by, |host| coordinator.is_up(host))?;
                 let flushed = engine.flush_for_snapshot(&dropped_by(&schema, &plan.changes)).await;
                 flushed.map_err(|what| QueryError::Server { message: format!("nothing was dropped: {what}") })?;
             }
             match (ask(engine, intention.to_bytes(), TimeoutKind::Other).await, planned) {
-                (Answered::Applied { event, .. }, planned) => {
+                (Answered::Applied { event, queued, .. }, planned) => {
                     // A node that got the state as a whole has seen no event.
                     let event = event.or_else(|| SchemaEvent::of_statement(&statement, self.keyspace));
-                    return Ok(DdlOutcome { event, warnings: planned.unwrap_or_default().warnings });
+                    let mut warnings = planned.unwrap_or_default().warnings;
+                    if let (Some(id), Some(of)) = (queued, &event) {
+                        let keyspace = &of.keyspace;
+                        warnings.push(format!(
+                            "Operation {id} copies the data of keyspace {keyspace} to its new replicas: nodetool operations"
+                        ));
+                    }
+                    return Ok(DdlOutcome { event, warnings });
                 }
                 (Answered::Refused, _) => {
                     // The state is as late as the refusal now. Where it can be carried out after all, others have changed the schema since.
                     let ring = engine.inner.coordinator.ring();
                     let plan = intention.plan(&engine.schema(), &ring, &engine.inner.strategies)?;
-                    let operations = engine
-                        .group()
-                        .with_member(|member, _| member.state().cluster().of::<OperationsDomain>().clone());
-                    tables_may_move(&engine.schema(), &plan.changes, &operations)?;
+                    let beside = engine.group().with_member(|member, _| {
+                        NodesPlanner::of(member.state().cluster(), &engine.inner.strategies).beside(&plan.changes)
+                    });
+                    beside.map_err(|error| invalid(error.to_string()))?;
                     if plan.changes.is_empty() {
                         return Ok(DdlOutcome { event: None, warnings: plan.warnings });
                     }
