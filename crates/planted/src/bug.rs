@@ -254,6 +254,8 @@ bugs! {
         "Replicas that gain a range are read before they have copied it.";
     LosingNotWrittenAfterFlip, "losing-not-written-after-flip", Coordinator, "moving::what_is_written_after_the_flip_is_at_the_losing_replicas_too",
         "Replicas that lose a range are not written any more while lagging coordinators may read them.";
+    SchemaPlacesAtOnce, "schema-places-at-once", Coordinator, "moving::a_keyspace_that_gains_replicas_is_written_to_both_sets",
+        "Requests use the replication that the schema has while its operation is queued or copies.";
     CommitWithoutFence, "commit-without-fence", Coordinator, "moving::a_commit_at_one_replica_is_planned_again_when_its_range_moves",
         "A conditional statement of one replica commits by a plan from before a change of the ring or of the table.";
     PaxosNotCopied, "paxos-not-copied", Coordinator, "operations::registers_of_conditional_statements_move_with_their_rows",

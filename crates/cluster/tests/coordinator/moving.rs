@@ -104,7 +104,7 @@ pub async fn alter(node: &Member, phase: Phase, factor: u32) {
     node.on(1, move |other| async move { other.apply_to(epoch) }).await;
 }
 
-/// An operation of a keyspace's replication places its requests, whatever its schema says by then, and plans from before it are stale.
+/// Planned: schema-places-at-once. An operation of a keyspace's replication places its requests, whatever its schema says by then, and plans from before it are stale.
 #[test]
 fn a_keyspace_that_gains_replicas_is_written_to_both_sets() {
     on_nodes(1, 2, async |node| {
