@@ -278,6 +278,10 @@ bugs! {
         "A leader's step does not say from which phase: one that comes twice passes a phase whose condition no leader looked at.";
     PurgedWhileReceiving, "purged-while-receiving", Storage, "copying::nothing_is_purged_while_a_range_is_received",
         "Compaction purges tombstones of a table while older rows of it are received.";
+    UnitListedUnsynced, "unit-listed-unsynced", Storage, "copying_crashes::a_power_cut_at_any_step_leaves_all_of_the_unit_or_nothing",
+        "A received file is named live before it is written and synced.";
+    UnitSkippedAtResume, "unit-skipped-at-resume", Coordinator, "operations::a_copy_goes_on_where_a_power_cut_ended_it",
+        "A copy that goes on after a restart leaves out a range that was not confirmed.";
     LocalCountsRemote, "local-counts-remote", Coordinator, "counters::a_local_level_counts_no_answers_of_other_datacenters",
         "Levels of this datacenter count the answers of others.";
     EachCountsOne, "each-counts-one", Coordinator, "levels::a_level_of_each_datacenter_waits_for_all_of_them",
