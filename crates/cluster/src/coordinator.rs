@@ -35,7 +35,7 @@ pub use self::copying::{Copies, copies, receiving, repairs, set_stream_throughpu
 pub use self::counters::{RequestCounters, answer_nanos};
 pub use self::kept::kept_ranges;
 pub use crate::hints::{HintFigures, HintOptions, Hints, PendingHints};
-pub use crate::operations::{KeyspaceToCopy, ReceiveFailed, Receiving};
+pub use crate::operations::{CopyProgress, KeyspaceToCopy, ReceiveFailed, Receiving};
 pub use crate::outcome::{Failure, Refusal};
 pub use crate::plan::{PlanPlace, ReplicaPlan, Replication, Unavailable};
 pub use crate::read::{PageEnd, ReadCounters, ReadPage, ReadsAhead};

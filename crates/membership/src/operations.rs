@@ -155,7 +155,8 @@ impl Planning<'_> {
         leave: &Leave,
         down: BTreeSet<HostId>,
     ) -> Option<Result<PlannedChanges, OperationError>> {
-        let operation = self.operation_of(leave.host_id)?;
+        let is_departure = |kind| matches!(kind, Kind::Decommission | Kind::Remove | Kind::Assassinate | Kind::Replace);
+        let operation = self.operation_of(leave.host_id).filter(|operation| is_departure(operation.kind))?;
         if !operation.phase.may_abort() || down.is_subset(&operation.lost) {
             return None;
         }
@@ -355,7 +356,7 @@ impl Planning<'_> {
     }
 
     /// The nodes that have data of ranges that they do not own if an operation is aborted now.
-    fn left_by(&self, operation: &Operation) -> Result<BTreeSet<HostId>, OperationError> {
+    pub(crate) fn left_by(&self, operation: &Operation) -> Result<BTreeSet<HostId>, OperationError> {
         let is_written = operation.phase >= Phase::WriteBoth && !self.planted.is(Bug::AbortLeavesPending);
         let moves = if is_written { self.moves(operation)? } else { Vec::new() };
         Ok(self.hosts_of(moves.iter().flat_map(RangeMove::pending)))

@@ -90,12 +90,25 @@ struct Task {
 /// Ranges by those that they are copied from.
 type BySources = BTreeMap<Vec<HostId>, Vec<TokenRange>>;
 
+/// How far the copies for an operation are.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct CopyProgress {
+    /// The operation.
+    pub operation: OperationId,
+    /// Of all tables so far, since the copies began.
+    pub figures: CopyFigures,
+    /// The part that is copied, from 0 to 1: each table counts as much as another one, and so does each unit of a table.
+    pub part: f64,
+    /// The time since the copies began.
+    pub elapsed: Duration,
+}
+
 /// The copies that this node makes for operations. Used on shard 0.
 pub struct Receiving {
     shards: Rc<Shards>,
     placement: Rc<Placement>,
-    /// Of the operation that it copies for, and how far that is.
-    figures: RefCell<Option<(OperationId, CopyFigures)>>,
+    /// Of the operation that it copies for, if it copies now.
+    progress: RefCell<Option<CopyProgress>>,
     /// The copies that are done, of one operation: they are not made again after another one has failed.
     done: RefCell<Option<(OperationId, BTreeMap<JobName, CopyFigures>)>>,
 }
@@ -103,13 +116,13 @@ pub struct Receiving {
 impl Receiving {
     pub(crate) fn new(shards: &Rc<Shards>, placement: &Rc<Placement>) -> Rc<Receiving> {
         let (shards, placement) = (Rc::clone(shards), Rc::clone(placement));
-        let (figures, done) = (RefCell::default(), RefCell::default());
-        Rc::new(Receiving { shards, placement, figures, done })
+        let (progress, done) = (RefCell::default(), RefCell::default());
+        Rc::new(Receiving { shards, placement, progress, done })
     }
 
     /// How far the copies for an operation are; `None`: none are made now.
-    pub fn figures(&self) -> Option<(OperationId, CopyFigures)> {
-        *self.figures.borrow()
+    pub fn progress(&self) -> Option<CopyProgress> {
+        *self.progress.borrow()
     }
 
     fn moves(&self, operation: &Operation, keyspace: &KeyspaceToCopy) -> Result<Vec<RangeMove>, ReceiveFailed> {
@@ -136,32 +149,33 @@ impl Receiving {
         operation: &Operation,
         keyspaces: &[KeyspaceToCopy],
     ) -> Result<CopyFigures, ReceiveFailed> {
-        let tasks = self.tasks(operation, keyspaces)?;
+        let copied = self.receive_all(operation, self.tasks(operation, keyspaces)?).await;
+        self.progress.replace(None);
+        copied
+    }
+
+    async fn receive_all(&self, operation: &Operation, tasks: Vec<Task>) -> Result<CopyFigures, ReceiveFailed> {
+        let (began, count) = (self.shards.runtime.now(), tasks.len());
         let mut done = CopyFigures::default();
-        for task in tasks {
-            let note = |now| {
-                let mut all = done;
-                all.add(now);
-                self.figures.replace(Some((operation.id, all)));
+        for (number, task) in tasks.into_iter().enumerate() {
+            let note = |now: CopyFigures| {
+                let mut figures = done;
+                figures.add(now);
+                let part = if now.units == 0 { 0.0 } else { now.units_done as f64 / now.units as f64 };
+                let elapsed = self.shards.runtime.now() - began;
+                let part = (number as f64 + part) / count as f64;
+                self.progress.replace(Some(CopyProgress { operation: operation.id, figures, part, elapsed }));
             };
+            note(CopyFigures::default());
             let name = task.name(operation.id);
             if let Some(figures) = self.done(operation.id, name) {
                 done.add(figures);
                 continue;
             }
-            let outcome = self.carry_out(operation, task, &note).await;
-            match outcome {
-                Ok(figures) => {
-                    done.add(figures);
-                    self.note_done(operation.id, name, figures);
-                }
-                Err(error) => {
-                    self.figures.replace(None);
-                    return Err(error);
-                }
-            }
+            let figures = self.carry_out(operation, task, &note).await?;
+            done.add(figures);
+            self.note_done(operation.id, name, figures);
         }
-        self.figures.replace(None);
         Ok(done)
     }
 

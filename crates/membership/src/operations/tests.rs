@@ -300,6 +300,22 @@ fn a_node_gets_another_number_of_tokens() {
     assert_eq!((site.state(1), site.tokens(1)), (Some(NodeState::Normal), 8));
 }
 
+/// It may wait for the copy of a node that is dead.
+#[test]
+fn a_departure_ends_the_node_s_own_change_of_tokens() {
+    for steps in 0..=4 {
+        let mut site = Site::new(2);
+        site.request(OperationRequest::TokenCount(host(1), 8)).expect("it may");
+        (0..steps).for_each(|_| site.step(1).expect("it goes on"));
+        let own = site.planning().without_own_of(host(1));
+        assert_eq!(own.len(), usize::from(steps < 4), "new replicas are read already: {own:?}");
+        assert_eq!(site.planning().without_own_of(host(2)), []);
+        let removal = Leave { host_id: host(1), departure: Departure::Removal, is_forced: true };
+        let forced = site.planning().leave_by_force(&removal, [host(1)].into());
+        assert_eq!(forced, None, "no departure is queued yet");
+    }
+}
+
 #[test]
 fn given_tokens_are_kept_as_they_are_and_taken_once() {
     let mut site = Site::new(1);

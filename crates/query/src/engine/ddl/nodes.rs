@@ -104,8 +104,8 @@ impl<'a> NodesPlanner<'a> {
             return self.answer(changes);
         }
         let operations = self.with_planning(|planning| {
-            let copy = planning.without_copy_of(leave.host_id);
-            copy.into_iter().chain([planning.leave(&leave, down)]).collect()
+            let own = planning.without_own_of(leave.host_id);
+            own.into_iter().chain([planning.leave(&leave, down)]).collect()
         });
         self.answer::<OperationError>(Ok(PlannedChanges { nodes, operations, ..PlannedChanges::default() }))
     }
