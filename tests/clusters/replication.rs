@@ -3,7 +3,7 @@
 use std::thread;
 
 use cql_protocol::Consistency;
-use helenus_tests::{Connection, Server, nodetool, pick};
+use helenus_tests::{Builder, Connection, Server, nodetool, pick};
 
 use super::nodes::{Net, connect, has, start_for_operators, until, value, wait_for_voters};
 use super::operations::{Load, done, fill, has_rows, hurry, keyspace, sees_down, three_slow};
@@ -154,4 +154,47 @@ fn a_node_copies_its_ranges_again_unless_that_is_aborted() {
     done(third, "rebuild -- datacenter1");
     has_rows(third, "ks.rows", 300, Consistency::One, |_| true);
     servers.into_iter().for_each(Server::stop);
+}
+
+/// A node whose datacenter a file beside its configuration names.
+fn node_of(net: &Net, number: u8, datacenter: &str) -> Builder {
+    let builder = net.node_at(number, Builder::new("auto", 1).for_operators(), &[1]);
+    let place = format!("dc={datacenter}\nrack=rack1\n");
+    std::fs::write(builder.folder().join("cassandra-rackdc.properties"), place).expect("it can be written");
+    builder.configured("endpoint_snitch: GossipingPropertyFileSnitch\n")
+}
+
+/// A datacenter is added to a keyspace, served by itself, lost for good, and taken out again.
+#[test]
+fn a_datacenter_is_added_and_taken_out_again() {
+    let net = Net::new();
+    let [mut first, second, third] =
+        [(1, "dc1"), (2, "dc1"), (3, "dc2")].map(|(number, name)| node_of(&net, number, name).start());
+    wait_for_voters(&mut first, 3);
+    let mut client = connect(&first);
+    let replication =
+        |factors: &str| format!("KEYSPACE ks WITH replication = {{'class': 'NetworkTopologyStrategy', {factors}}}");
+    client.query(&format!("CREATE {}", replication("'dc1': 2"))).expect("all are up");
+    client.query("CREATE TABLE ks.rows (k int PRIMARY KEY, v text)").expect("all are up");
+    fill(&first, "ks.rows", 150, 100);
+    client.query(&format!("ALTER {}", replication("'dc1': 2, 'dc2': 1"))).expect("all are up");
+    at_rest(&[&first, &second, &third]);
+    has_rows(&third, "ks.rows", 150, Consistency::LocalQuorum, |_| true);
+    done(&third, "rebuild -- dc1");
+    let unknown = client.query(&format!("ALTER {}", replication("'dc1': 2, 'dc9': 1"))).expect_err("it has no node");
+    assert!(unknown.to_string().contains("Unrecognized strategy option {dc9}"), "{unknown}");
+
+    let id = value(&third, "/storage_service/hostid/local").as_str().expect("a host id").to_owned();
+    third.kill();
+    sees_down(&first, 1);
+    let without = format!("ALTER {}", replication("'dc1': 2"));
+    let refused = client.query(&without).expect_err("none of it is up").to_string();
+    assert!(refused.contains("Datacenter dc2 cannot be taken out of the replication of keyspace ks"), "{refused}");
+    assert!(refused.contains(&format!("nodetool removenode --force {id}")), "{refused}");
+    done(&first, &format!("removenode --force {id}"));
+    let altered = client.query(&without).expect("its nodes are gone").body;
+    assert!(!has(&altered, "Operation"), "nothing moves");
+    at_rest(&[&first, &second]);
+    has_rows(&second, "ks.rows", 150, Consistency::All, |_| true);
+    [first, second].into_iter().for_each(Server::stop);
 }

@@ -171,7 +171,9 @@ impl Coordinator {
     /// If the ring's epoch is not later than the present one's, its local node is another, or operations run that touch each other.
     pub fn install_ring(&self, ring: Rc<Ring>, operations: impl IntoIterator<Item = Rc<Operation>>) {
         let epoch = ring.epoch();
+        let operations: Vec<Rc<Operation>> = operations.into_iter().collect();
         self.inner.incoming.follow(ring.others().map(|node| node.host_id));
+        self.inner.jobs.forget_all_but(&operations.iter().map(|operation| operation.id).collect());
         if self.inner.placement.install(ring, operations) {
             self.fence().ring_changed(epoch);
         }

@@ -254,6 +254,8 @@ bugs! {
         "Replicas that gain a range are read before they have copied it.";
     LosingNotWrittenAfterFlip, "losing-not-written-after-flip", Coordinator, "moving::what_is_written_after_the_flip_is_at_the_losing_replicas_too",
         "Replicas that lose a range are not written any more while lagging coordinators may read them.";
+    SchemaPlacesAtOnce, "schema-places-at-once", Coordinator, "moving::a_keyspace_that_gains_replicas_is_written_to_both_sets",
+        "Requests use the replication that the schema has while its operation is queued or copies.";
     CommitWithoutFence, "commit-without-fence", Coordinator, "moving::a_commit_at_one_replica_is_planned_again_when_its_range_moves",
         "A conditional statement of one replica commits by a plan from before a change of the ring or of the table.";
     PaxosNotCopied, "paxos-not-copied", Coordinator, "operations::registers_of_conditional_statements_move_with_their_rows",
@@ -276,6 +278,10 @@ bugs! {
         "A leader's step does not say from which phase: one that comes twice passes a phase whose condition no leader looked at.";
     PurgedWhileReceiving, "purged-while-receiving", Storage, "copying::nothing_is_purged_while_a_range_is_received",
         "Compaction purges tombstones of a table while older rows of it are received.";
+    UnitListedUnsynced, "unit-listed-unsynced", Storage, "copying_crashes::a_power_cut_at_any_step_leaves_all_of_the_unit_or_nothing",
+        "A received file is named live before it is written and synced.";
+    UnitSkippedAtResume, "unit-skipped-at-resume", Coordinator, "operations::a_copy_goes_on_where_a_power_cut_ended_it",
+        "A copy that goes on after a restart leaves out a range that was not confirmed.";
     LocalCountsRemote, "local-counts-remote", Coordinator, "counters::a_local_level_counts_no_answers_of_other_datacenters",
         "Levels of this datacenter count the answers of others.";
     EachCountsOne, "each-counts-one", Coordinator, "levels::a_level_of_each_datacenter_waits_for_all_of_them",

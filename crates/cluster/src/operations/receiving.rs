@@ -11,6 +11,7 @@ use std::time::Duration;
 use planted::{Bug, Planted};
 use runtime::Elapsed;
 use schema::TableId;
+use storage::CopyName;
 use topology::operations::{Operation, OperationId, Phase, RangeMove, TooFewSources};
 use topology::{HostId, NodeIndex, ReplicationStrategy, Ring, TokenRange, murmur3};
 
@@ -223,10 +224,15 @@ impl Receiving {
         note: &dyn Fn(CopyFigures),
     ) -> Result<CopyFigures, ReceiveFailed> {
         let table = task.table;
+        // Whatever is confirmed was asked of sources that had applied WriteBoth.
+        if !self.placement.is_in(operation.id, Phase::Copy) {
+            return Err(ReceiveFailed::Ended);
+        }
         let Some(planned) = self.plan(table).await? else { return Ok(CopyFigures::default()) };
         let name = task.name(operation.id);
         let participant = Participant { shards: Rc::clone(&self.shards) };
-        let job = CopyJob { table, ranges: task.ranges, sources: task.sources, planned };
+        let confirms = Some(task.confirms(operation.id));
+        let job = CopyJob { table, ranges: task.ranges, sources: task.sources, planned, confirms };
         let refused = |error| ReceiveFailed::Refused { table, error };
         participant.obey(JobOrder::Begin(name, Box::new(job))).await.map_err(refused)?;
         let mut rest = REST_MIN;
@@ -281,12 +287,27 @@ impl Task {
             bytes.extend_from_slice(&range.after.0.to_be_bytes());
             bytes.extend_from_slice(&range.end.0.to_be_bytes());
         }
-        let halves = [murmur3::hash(&bytes), murmur3::hash(&[&bytes[..], &[1]].concat())];
-        let mut name = [0; 16];
-        name[..8].copy_from_slice(&halves[0].to_be_bytes());
-        name[8..].copy_from_slice(&halves[1].to_be_bytes());
-        JobName(name)
+        JobName(named(&bytes))
     }
+
+    /// The copy that its units are confirmed for. Of rows it does not matter by which sources a range was copied: each choice of them is enough, for each token by itself. A
+    /// range of registers has those of all keyspaces, whose replicas differ: what some sources have is not what others have.
+    fn confirms(&self, operation: OperationId) -> CopyName {
+        let copy = match self.table == STATE_TABLE {
+            true => named(&self.sources.iter().flat_map(|host| host.0).collect::<Vec<u8>>()),
+            false => self.table.0,
+        };
+        CopyName { operation, copy }
+    }
+}
+
+/// A name that is the same for the same bytes.
+fn named(bytes: &[u8]) -> [u8; 16] {
+    let halves = [murmur3::hash(bytes), murmur3::hash(&[bytes, &[1]].concat())];
+    let mut name = [0; 16];
+    name[..8].copy_from_slice(&halves[0].to_be_bytes());
+    name[8..].copy_from_slice(&halves[1].to_be_bytes());
+    name
 }
 
 /// The nodes that the ring's local node copies a range from, of those that are up.
@@ -398,5 +419,18 @@ mod tests {
             Task { ranges: vec![range, range], ..task.clone() }.name(OperationId(7)),
         ];
         assert!(others.iter().all(|other| *other != task.name(OperationId(7))));
+    }
+
+    #[test]
+    fn units_are_confirmed_for_the_table_and_those_of_registers_for_the_sources_too() {
+        let range = TokenRange { after: Token(1), end: Token(2) };
+        let task = |table, source: u8| {
+            let task = Task { table, ranges: vec![range], sources: vec![HostId([source; 16])] };
+            task.confirms(OperationId(7))
+        };
+        let (one, two) = (TableId([1; 16]), TableId([2; 16]));
+        assert_eq!(task(one, 3), task(one, 4));
+        assert_ne!(task(one, 3), task(two, 3));
+        assert_ne!(task(STATE_TABLE, 3), task(STATE_TABLE, 4));
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::rc::Rc;
 
-use planted::Planted;
+use planted::{Bug, Planted};
 use topology::operations::Operation;
 use topology::{
     ConsistencyLevel, Epoch, Factor, HalfRequired, HostId, NodeIndex, ReplicaMap, ReplicationStrategy, Required, Ring,
@@ -62,7 +62,8 @@ impl Replication {
             });
             rules.ok()
         };
-        let (now, after) = (rules_of(course.before), course.after.map(rules_of));
+        let before = if planted.is(Bug::SchemaPlacesAtOnce) { strategy } else { course.before };
+        let (now, after) = (rules_of(before), course.after.map(rules_of));
         let rules = match (&now, &after) {
             (Some(now), None) => Some([&**now, &**now]),
             (Some(now), Some(Some(after))) => Some([&**now, &**after]),
