@@ -45,12 +45,16 @@ fn a_keyspace_gets_three_replicas_and_one_again_while_clients_read_and_write() {
     fill(&first, "ks.rows", rows, 200);
     let load = Load::new(&net, 3);
     load.prepare(&mut client);
+    client.query(&keyspace("two", 1)).expect("all are up");
+    client.query("CREATE TABLE two.rows (k int PRIMARY KEY, v text)").expect("all are up");
+    fill(&first, "two.rows", 50, 20);
     let is_kept = |key: usize| key.is_multiple_of(2);
     load.beside(|| {
         let warned = alter(&mut client, "ks", 3);
         let words = "Operation 1 copies the data of keyspace ks to its new replicas: nodetool operations";
         assert!(has(&warned, words), "{:?}", String::from_utf8_lossy(&warned));
         assert!(has(&warned, "you need to run a full (-full) repair"), "Cassandra's own words too");
+        assert!(has(&alter(&mut client, "two", 2), "Operation 2 copies the data of keyspace two"));
         assert!(has(&replication(&mut client, "ks"), "datacenter1\0\0\0\u{1}3"), "the schema has it at once");
         at_rest(&[&first, &second, &third]);
         load.more_answers();
@@ -58,11 +62,12 @@ fn a_keyspace_gets_three_replicas_and_one_again_while_clients_read_and_write() {
             // A read of one replica is one of the node that is asked, where it is a replica.
             has_rows(server, "ks.rows", rows, Consistency::One, |_| true);
         }
-        assert!(has(&alter(&mut client, "ks", 1), "Operation 2 copies the data of keyspace ks"));
+        assert!(has(&alter(&mut client, "ks", 1), "Operation 3 copies the data of keyspace ks"));
         at_rest(&[&first, &second, &third]);
         load.more_answers();
     });
     has_rows(&second, "ks.rows", rows, Consistency::All, |_| true);
+    has_rows(&second, "two.rows", 50, Consistency::All, |_| true);
     // A replica that gets its ranges back has none of the rows that were deleted meanwhile.
     for key in (0..rows).filter(|key| !is_kept(*key)) {
         client.query(&format!("DELETE FROM ks.rows WHERE k = {key}")).expect("all are up");

@@ -195,15 +195,17 @@ pub(super) fn receive(node: &Rc<Operator>) {
     let mut waiting = operations.running().filter(|operation| {
         operation.phase == Phase::Copy && !operation.is_without_copy && !operation.copied.contains(&own)
     });
-    let Some(operation) = waiting.next().cloned() else { return };
+    // Several may be in Copy: each of another keyspace.
+    let is_receiver = |operation: &&Operation| {
+        let keyspaces = keyspaces_to_copy(&engine.schema(), operation);
+        receiving(engine.coordinator()).is_receiver(operation, &keyspaces).unwrap_or_else(|error| {
+            tracing::warn!(operation = operation.id.0, %error, "cannot tell what to copy");
+            false
+        })
+    };
+    let Some(operation) = waiting.find(is_receiver).cloned() else { return };
     drop(waiting);
     drop(operations);
-    let keyspaces = keyspaces_to_copy(&engine.schema(), &operation);
-    match receiving(engine.coordinator()).is_receiver(&operation, &keyspaces) {
-        Ok(true) => {}
-        Ok(false) => return,
-        Err(error) => return tracing::warn!(operation = operation.id.0, %error, "cannot tell what to copy"),
-    }
     driving.is_receiving.set(true);
     let node = Rc::clone(node);
     let runtime = node.runtime.clone();
