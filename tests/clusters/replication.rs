@@ -5,7 +5,7 @@ use std::thread;
 use cql_protocol::Consistency;
 use helenus_tests::{Builder, Connection, Server, nodetool, pick};
 
-use super::nodes::{Net, connect, has, start_for_operators, until, value, wait_for_voters};
+use super::nodes::{Net, connect, has, start_all, start_for_operators, until, value, wait_for_voters};
 use super::operations::{Load, done, fill, has_rows, hurry, keyspace, sees_down, three_slow};
 
 /// Changes the number of replicas. Gives the answer, with its warnings.
@@ -202,4 +202,30 @@ fn a_datacenter_is_added_and_taken_out_again() {
     at_rest(&[&first, &second]);
     has_rows(&second, "ks.rows", 150, Consistency::All, |_| true);
     [first, second].into_iter().for_each(Server::stop);
+}
+
+/// All nodes are killed while they copy: the operation goes on when they are back, and until then the replicas from before are read.
+#[test]
+fn a_replication_goes_on_when_all_nodes_are_started_again() {
+    let net = Net::new();
+    let (builders, servers) = three_slow(&net);
+    let mut client = connect(&servers[0]);
+    client.query(&keyspace("ks", 1)).expect("all are up");
+    client.query("CREATE TABLE ks.rows (k int PRIMARY KEY, v text)").expect("all are up");
+    fill(&servers[0], "ks.rows", 300, 2_000);
+    alter(&mut client, "ks", 3);
+    until("it copies", || is_in(&servers[0], 1, "copy"));
+    drop(client);
+    servers.into_iter().for_each(Server::kill);
+    let servers = start_all(&builders);
+    let [first, second, third] = &servers;
+    servers.iter().for_each(|server| sees_down(server, 0));
+    assert!(is_in(first, 1, "copy"), "the copy has ended before its time");
+    has_rows(second, "ks.rows", 300, Consistency::One, |_| true);
+    servers.iter().for_each(hurry);
+    at_rest(&[first, second, third]);
+    for server in &servers {
+        has_rows(server, "ks.rows", 300, Consistency::One, |_| true);
+    }
+    servers.into_iter().for_each(Server::stop);
 }
