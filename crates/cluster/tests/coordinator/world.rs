@@ -53,6 +53,8 @@ pub enum Change {
     Joining(Phase),
     /// The same, and a fourth node waits for its turn to join.
     JoiningBefore(Phase),
+    /// The first of three nodes leaves; the operation is in this phase.
+    Leaving(Phase),
     /// The keyspace is to have so many replicas; the operation is in this phase.
     Altering(Phase, u32),
     /// The table is emptied.
@@ -153,6 +155,12 @@ fn with_queued(ring: &Ring, other: &Operation) -> (Rc<Ring>, Rc<Operation>) {
 pub fn joining_operation(phase: Phase) -> Operation {
     let (_, operation) = joining(Shape::Simple(1), 1, phase, 0);
     Rc::unwrap_or_clone(operation)
+}
+
+/// The operation by which the first node leaves.
+fn leaving_operation(phase: Phase) -> Operation {
+    let target = Target::Tokens([(host_id(0), Vec::new())].into());
+    Operation { kind: Kind::Decommission, target, ..joining_operation(phase) }
 }
 
 pub fn table() -> Table {
@@ -330,6 +338,10 @@ impl Member {
             Change::Joining(phase) => {
                 let (ring, operation) = joining(self.site.shape, epoch.0, phase, self.number);
                 coordinator.install_ring(ring, Some(operation));
+            }
+            Change::Leaving(phase) => {
+                let ring = ring(self.site.shape, epoch.0, NODES, self.number);
+                coordinator.install_ring(ring, [Rc::new(leaving_operation(phase))]);
             }
             Change::JoiningBefore(phase) => {
                 let (ring, operation) = joining(self.site.shape, epoch.0, phase, self.number);

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use cluster::coordinator::Hints;
+use cluster::coordinator::{Hints, hand_on};
 use runtime::{Group, Responder};
 use topology::Ring;
 
@@ -131,6 +131,9 @@ impl Engine {
             ControlRequest::PendingHints => {
                 let pending = self.inner.coordinator.hints().map(Hints::pending).unwrap_or_default();
                 responder.reply(ControlReply::PendingHints(pending));
+            }
+            ControlRequest::HandOn => {
+                responder.reply(ControlReply::NotHandedOn(hand_on(&self.inner.coordinator)));
             }
             ControlRequest::Clients => responder.reply(ControlReply::Clients(self.inner.clients.all())),
             ControlRequest::Install { text, keyspace } => {

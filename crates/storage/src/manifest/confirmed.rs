@@ -28,7 +28,7 @@ pub struct ConfirmedRecord {
     pub ranges: Vec<TokenRange>,
 }
 
-/// What is confirmed of all copies.
+/// The confirmed ranges of all copies.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ConfirmedCopies {
     by_name: BTreeMap<CopyName, TokenRanges>,
@@ -41,7 +41,7 @@ impl ConfirmedCopies {
         *known = known.or(&TokenRanges::of(confirmed.ranges));
     }
 
-    /// What is confirmed of a copy.
+    /// The confirmed ranges of a copy.
     pub fn of(&self, name: CopyName) -> TokenRanges {
         self.by_name.get(&name).cloned().unwrap_or_default()
     }
@@ -95,7 +95,8 @@ mod tests {
     #[test]
     fn units_that_touch_are_one_range_and_an_operation_that_is_over_is_forgotten() {
         let mut copies = ConfirmedCopies::default();
-        for (operation, copy, unit) in [(1, 1, (0, 5)), (1, 1, (9, 12)), (1, 1, (5, 9)), (1, 2, (3, 4)), (2, 1, (7, 8))] {
+        for (operation, copy, unit) in [(1, 1, (0, 5)), (1, 1, (9, 12)), (1, 1, (5, 9)), (1, 2, (3, 4)), (2, 1, (7, 8))]
+        {
             copies.add(ConfirmedRecord { name: name(operation, copy), ranges: ranges(&[unit]) });
         }
         assert_eq!(copies.of(name(1, 1)), TokenRanges::of(ranges(&[(0, 12)])));

@@ -62,7 +62,9 @@ fn spans_between_two_tokens_are_covered_or_met() {
 fn a_range_is_what_a_set_has_of_it_and_what_it_lacks() {
     let near = (-NEAR..=NEAR).flat_map(|after| (after + 1..=NEAR).map(move |end| range(after, end)));
     let near: Vec<TokenRange> = near.collect();
-    for set in [vec![], vec![range(-3, -1), range(1, 2)], vec![range(-2, 2)], vec![range(i64::MIN, -2), range(3, i64::MAX)]] {
+    for set in
+        [vec![], vec![range(-3, -1), range(1, 2)], vec![range(-2, 2)], vec![range(i64::MIN, -2), range(3, i64::MAX)]]
+    {
         let set = TokenRanges::of(set);
         assert_eq!(TokenRanges::of(set.ranges()), set);
         assert_eq!(set.ranges().count(), set.count());
@@ -71,7 +73,11 @@ fn a_range_is_what_a_set_has_of_it_and_what_it_lacks() {
             assert!(lacking.windows(2).all(|pair| pair[0].end < pair[1].after), "{lacking:?}");
             let lacked = TokenRanges::of(lacking);
             for token in (-NEAR - 1..=NEAR + 1).chain([i64::MIN + 1, i64::MAX]).map(Token) {
-                assert_eq!(lacked.contains(token), whole.contains(token) && !set.contains(token), "{token} of {whole:?}");
+                assert_eq!(
+                    lacked.contains(token),
+                    whole.contains(token) && !set.contains(token),
+                    "{token} of {whole:?}"
+                );
             }
         }
     }
