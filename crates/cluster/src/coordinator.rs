@@ -292,6 +292,20 @@ impl Coordinator {
     }
 }
 
+/// Counts the nodes for which hints wait on this shard, and its batches that are not delivered. The shard hands both on by itself while this node leaves and its ranges have moved. Where nothing is left then, no write rests on a hint of the shard from here on.
+pub fn hand_on(coordinator: &Coordinator) -> usize {
+    let Inner { hints, writes, placement, .. } = &*coordinator.inner;
+    let is_handed_on = hints.as_ref().is_some_and(|hints| hints.is_handed_on());
+    if is_handed_on {
+        return 0;
+    }
+    let waiting = hints.as_ref().map_or(0, |hints| hints.waiting()) + writes.undelivered_batches();
+    if waiting == 0 && placement.is_leaving(placement.nodes().ring().local_node().host_id) {
+        hints.iter().for_each(|hints| hints.are_handed_on());
+    }
+    waiting
+}
+
 /// The replication of a keyspace with this strategy on the present ring, for [`Coordinator::plan`]. To be asked for again when the keyspace or the
 /// ring changes.
 pub fn replication_of(coordinator: &Coordinator, keyspace: &str, strategy: &ReplicationStrategy) -> Rc<Replication> {

@@ -180,6 +180,8 @@ bugs! {
         "A file of hints is removed although its node died before it had all of them.";
     HintOutlivesTruncate, "hint-outlives-truncate", Requests, "hints::tests::nodes::what_was_truncated_since_is_not_delivered",
         "Hints of a table that was truncated since are delivered.";
+    HintToAFormerReplica, "hint-to-a-former-replica", Coordinator, "leaving::hint_to_the_leftovers",
+        "A hint is delivered to a node that is no replica any more, in place of those that are.";
     AnyBeforeHintSynced, "any-before-hint-synced", Requests, "hints::tests::nodes::a_write_at_any_is_on_the_disk_when_it_is_answered",
         "A write at ANY that no replica has is answered before its hint is on the disk.";
     SpeculatedCountedTwice, "speculated-counted-twice", Requests, "read::contacts::tests::a_replica_that_is_asked_in_addition_counts_once",

@@ -77,7 +77,7 @@ impl Receiver {
         Ok(())
     }
 
-    /// The ranges of a job without what is confirmed. A confirmed range needs no second copy: what was written since then came to this node too.
+    /// The ranges of a job without those that are confirmed. These need no second copy: later writes were sent to this node too.
     fn ranges_left(&self, job: &CopyJob) -> Vec<TokenRange> {
         let Some(name) = job.confirms else { return job.ranges.clone() };
         let confirmed = storage::confirmed(&self.shards.storage, name);
@@ -89,7 +89,7 @@ impl Receiver {
         if self.shards.storage.planted().is(Bug::UnitSkippedAtResume) {
             left.pop();
         }
-        // In pieces it may be more than sources take.
+        // In pieces they may be more than sources take.
         if left.len() > RANGES_MAX { job.ranges.clone() } else { left }
     }
 

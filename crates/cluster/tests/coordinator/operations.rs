@@ -35,7 +35,7 @@ async fn receive_on(joining: &Member) -> Result<CopyFigures, ReceiveFailed> {
 type Outcome = Rc<RefCell<Option<Result<CopyFigures, ReceiveFailed>>>>;
 
 /// The third node copies what it gains.
-async fn receive(node: &Member) -> Result<CopyFigures, ReceiveFailed> {
+pub async fn receive(node: &Member) -> Result<CopyFigures, ReceiveFailed> {
     let outcome = begin_receiving(node).await;
     ended(node, &outcome).await
 }

@@ -464,6 +464,35 @@ fn a_receiver_confirms_once() {
     assert_eq!(copied, Some([host(4)].into()));
 }
 
+/// The leader waits for it in ReadNew; an operator gives it up where the node is lost.
+#[test]
+fn a_node_that_leaves_confirms_that_it_has_handed_on_its_hints() {
+    for is_lost in [false, true] {
+        let mut site = Site::new(2);
+        site.apply(PlannedChanges {
+            nodes: vec![NodeChange::SetState(host(1), NodeState::Leaving)],
+            operations: vec![site.planning().leave(&decommission(1), BTreeSet::new())],
+            ..PlannedChanges::default()
+        });
+        let copied = |site: &Site| site.operations.operation(OperationId(1)).map(|operation| operation.copied.clone());
+        (0..4).for_each(|_| {
+            assert_eq!(site.planning().give_up_hints(host(1)), None, "it waits for none yet");
+            site.step(1).expect("it goes on");
+        });
+        site.request(OperationRequest::Copied(OperationId(1), host(2))).expect("it is nothing");
+        assert_eq!(copied(&site), Some(BTreeSet::new()), "another node has nothing to hand on");
+        assert_eq!(site.planning().give_up_hints(host(2)), None);
+        match is_lost {
+            true => site.apply(site.planning().give_up_hints(host(1)).expect("it waits for it")),
+            false => site.request(OperationRequest::Copied(OperationId(1), host(1))).expect("it may"),
+        }
+        assert_eq!(copied(&site), Some([host(1)].into()));
+        assert_eq!(site.planning().give_up_hints(host(1)), None, "it does not wait any more");
+        site.step(1).expect("it goes on");
+        assert_eq!(copied(&site), None, "it is done");
+    }
+}
+
 #[test]
 fn a_request_comes_back_from_its_bytes() {
     let id = OperationId(300);

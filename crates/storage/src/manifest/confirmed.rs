@@ -28,7 +28,7 @@ pub struct ConfirmedRecord {
     pub ranges: Vec<TokenRange>,
 }
 
-/// What is confirmed of all copies.
+/// The confirmed ranges of all copies.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ConfirmedCopies {
     by_name: BTreeMap<CopyName, TokenRanges>,
@@ -41,7 +41,7 @@ impl ConfirmedCopies {
         *known = known.or(&TokenRanges::of(confirmed.ranges));
     }
 
-    /// What is confirmed of a copy.
+    /// The confirmed ranges of a copy.
     pub fn of(&self, name: CopyName) -> TokenRanges {
         self.by_name.get(&name).cloned().unwrap_or_default()
     }

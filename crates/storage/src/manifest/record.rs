@@ -83,9 +83,9 @@ pub enum Record {
     InForce(u16),
     /// A compaction's outputs count in the place of its inputs.
     Replaced(ReplacedRecord),
-    /// Files of a unit of a copy count, and with them the unit's range is confirmed.
+    /// The files of a copied unit count from here on, and the unit's range is confirmed.
     Copied(ReplacedRecord, ConfirmedRecord),
-    /// Ranges of a copy were confirmed before the manifest was written anew.
+    /// Ranges of a copy that were confirmed before the manifest was compacted.
     Confirmed(ConfirmedRecord),
     /// An operation is over: what copies for it have confirmed means nothing any more.
     CopiesEnded(OperationId),

@@ -26,7 +26,7 @@ const DATA: &str = "/data";
 /// Of the world's time.
 const AT_MOST: Duration = Duration::from_secs(3600);
 const ALL: TokenRange = TokenRange { after: Token::MIN, end: Token::MAX };
-/// What the unit confirms.
+/// The range that the unit confirms.
 const CONFIRMED: TokenRange = TokenRange { after: Token(-5), end: Token::MAX };
 /// Rows that the table has before, and those that are received.
 const BEFORE: std::ops::Range<u32> = 0..30;
@@ -337,7 +337,7 @@ fn a_table_that_is_dropped_at_any_step_has_no_files() {
     assert_eq!(ends.len(), 2, "some are listed before the table goes, some are not");
 }
 
-/// What is confirmed stays until its operation is over, whatever becomes of the table and the manifest. Another shard count knows nothing of it.
+/// A confirmed range stays so until its operation is over, whatever becomes of the table and the manifest. Another shard count knows nothing of it.
 #[test]
 fn a_confirmed_unit_is_known_until_its_operation_is_over() {
     const OTHER_COPY: CopyName = CopyName { operation: OperationId(4), copy: COPY.copy };
@@ -355,7 +355,7 @@ fn a_confirmed_unit_is_known_until_its_operation_is_over() {
         let position = shard.begin_truncation(TABLE);
         shard.truncation_is_durable(TABLE, position);
         shard.discard_truncated(TABLE, position, "1").await;
-        // So many records that the manifest is written anew.
+        // So many records that the manifest is compacted.
         for number in 0..60 {
             write_rows(&shard, TABLE, number..number + 1, b"value").await;
             shard.flush(TABLE).await.expect("the disk works");

@@ -14,7 +14,7 @@ use topology::nodes::{NodeState, RegisteredNode};
 use topology::voters::{candidates, choose};
 
 use super::low_bound::{Progress, View};
-use super::operations::{Operator, clean, drive, receive};
+use super::operations::{Operator, clean, drive, hand_on, receive};
 use super::{AGAIN, Inner};
 
 /// The unit of time of the group.
@@ -104,6 +104,7 @@ fn keep_operations(inner: &Rc<Inner>, engine: Engine) {
     every(inner, OPERATIONS, move |_| {
         drive(&node);
         receive(&node);
+        hand_on(&node);
         clean(&node);
     });
 }
