@@ -52,7 +52,7 @@ fn gains_of(key: &[u8], replication_factor: u32) -> bool {
 }
 
 /// The same with so many replicas.
-fn moving_of(replication_factor: u32) -> Vec<&'static [u8]> {
+pub fn moving_of(replication_factor: u32) -> Vec<&'static [u8]> {
     KEYS.chunks(1).filter(|key| gains_of(key, replication_factor)).collect()
 }
 
