@@ -112,3 +112,19 @@ fn a_node_alone_without_a_keyspace_leaves_its_group_for_another() {
     second.stop();
     first.stop();
 }
+
+/// It would serve clients without the others.
+#[test]
+fn a_node_of_a_cluster_does_not_start_without_seeds() {
+    let net = Net::new();
+    let first = net.node(1, &[1]).start();
+    let builder = net.node(2, &[1]);
+    builder.start().stop();
+    let alone = helenus_tests::Builder::new("auto", 1).with_data_in(builder.data());
+    let said = alone.launch().lines_after_failure().join("\n");
+    assert!(said.contains("is of a node of a cluster with others (1), and no seeds"), "{said}");
+    let second = builder.start();
+    assert!(says(&second, "node ready"));
+    second.stop();
+    first.stop();
+}

@@ -105,6 +105,8 @@ pub struct OperationFacts {
     pub phase: String,
     /// Host ids of the nodes whose tokens it changes, or that copy their ranges again.
     pub nodes: Vec<String>,
+    /// The host id of the node among them that another one replaces.
+    pub replaced: Option<String>,
     /// The keyspace whose replication it changes.
     pub keyspace: Option<String>,
     /// Host ids of the nodes that have copied all that they are to copy.

@@ -92,6 +92,10 @@ fn log(from: SocketAddr, error: &GreetingError, local: &LocalNode) {
         GreetingError::Tls(_) | GreetingError::TlsPeer | GreetingError::PlainPeer => {
             tracing::warn!(%from, "rejected internode connection: {error}");
         }
+        // Its dialler says so: it goes on dialling, as where a node is replaced at its address.
+        GreetingError::Rejected { verdict: Verdict::OtherNode } => {
+            tracing::debug!(%from, "rejected internode connection: {error}");
+        }
         GreetingError::Rejected { .. } => tracing::info!(%from, "rejected internode connection: {error}"),
         error => tracing::info!(%from, %error, "rejected internode connection: handshake failed"),
     }

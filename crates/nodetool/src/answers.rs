@@ -48,13 +48,19 @@ pub(crate) struct Keyspace {
 #[derive(Debug, Deserialize)]
 pub(crate) struct Node {
     pub(crate) endpoint: String,
+    pub(crate) host_id: String,
     pub(crate) is_local: bool,
+    pub(crate) is_up: bool,
+    /// None: an older node does not say.
+    pub(crate) state: Option<String>,
+    pub(crate) tokens: usize,
     pub(crate) life: Option<Life>,
 }
 
 /// A node of a cluster, as the one that is asked judges it and as it describes itself.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Life {
+    pub(crate) load_bytes: Option<f64>,
     pub(crate) verdict: String,
     pub(crate) silence_ms: Option<u64>,
     pub(crate) limit_ms: u64,

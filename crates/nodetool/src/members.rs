@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::answers::{Pair, map};
+use crate::answers::{Node, Pair, map};
 use crate::error::ToolError;
 use crate::surroundings::{Request, Surroundings};
 
@@ -42,18 +42,20 @@ pub(crate) enum Ownership {
 }
 
 impl Ownership {
-    pub(crate) fn of(&self, address: &str) -> Option<f64> {
-        match self {
-            Ownership::Effective(parts) | Ownership::Raw(parts) => parts.get(address).copied(),
+    pub(crate) fn of(&self, member: &Member) -> Option<f64> {
+        let part = match self {
+            Ownership::Effective(parts) | Ownership::Raw(parts) => parts.get(&member.address).copied(),
             Ownership::Depends => None,
-        }
+        };
+        // A node that replaces another at its address: the part is the other's.
+        part.map(|part| if member.tokens.is_empty() { 0.0 } else { part })
     }
 }
 
 /// Cassandra's sentence about that.
 pub(crate) const DEPENDS: &str = "Note: Non-system keyspaces don't have the same replication settings, effective ownership information is meaningless";
 
-/// All nodes, by address.
+/// All nodes, by address. A node and the one that replaces it at its address are two.
 pub(crate) fn members(node: &mut dyn Surroundings) -> Result<Vec<Member>, ToolError> {
     let live: BTreeSet<String> = node.get(Request::get("/gossiper/endpoint/live"))?;
     let down: BTreeSet<String> = node.get(Request::get("/gossiper/endpoint/down"))?;
@@ -64,6 +66,9 @@ pub(crate) fn members(node: &mut dyn Surroundings) -> Result<Vec<Member>, ToolEr
     let loads = map(loads);
     let tokens: Vec<Pair<String>> = node.get(Request::get("/storage_service/tokens_endpoint"))?;
     let host_ids: Vec<Pair<String>> = node.get(Request::get("/storage_service/host_id"))?;
+    let is_shared = |address: &str| host_ids.iter().filter(|pair| pair.key == address).count() > 1;
+    let shared: BTreeSet<String> =
+        host_ids.iter().filter(|pair| is_shared(&pair.key)).map(|pair| pair.key.clone()).collect();
     let host_ids = map(host_ids);
 
     let mut addresses: BTreeSet<&String> = live.iter().chain(&down).chain(&joining).chain(host_ids.keys()).collect();
@@ -86,7 +91,33 @@ pub(crate) fn members(node: &mut dyn Surroundings) -> Result<Vec<Member>, ToolEr
             rack: node.get(Request::get("/snitch/rack").with("host", address))?,
         });
     }
+    if !shared.is_empty() {
+        let all: Vec<Node> = node.get_if_there(Request::get("/helenus/nodes"))?.unwrap_or_default();
+        members = members.into_iter().flat_map(|member| told_apart(member, &shared, &all)).collect();
+    }
     Ok(members)
+}
+
+/// The nodes of one address: tokens are of the one that has some.
+fn told_apart(member: Member, shared: &BTreeSet<String>, all: &[Node]) -> Vec<Member> {
+    let at_address = all.iter().filter(|node| shared.contains(&member.address) && node.endpoint == member.address);
+    let apart: Vec<Member> = at_address
+        .map(|node| Member {
+            address: member.address.clone(),
+            is_up: Some(node.is_up),
+            state: match node.state.as_deref() {
+                Some("JOINING") => State::Joining,
+                Some("LEAVING") => State::Leaving,
+                _ => State::Normal,
+            },
+            load_bytes: node.life.as_ref().and_then(|life| life.load_bytes),
+            tokens: if node.tokens > 0 { member.tokens.clone() } else { Vec::new() },
+            host_id: Some(node.host_id.clone()),
+            datacenter: member.datacenter.clone(),
+            rack: member.rack.clone(),
+        })
+        .collect();
+    if apart.is_empty() { vec![member] } else { apart }
 }
 
 /// How much each node owns: of the keyspace, or of all user's keyspaces if it is the same in all.
@@ -125,7 +156,13 @@ fn parts(node: &mut dyn Surroundings, request: Request) -> Result<BTreeMap<Strin
         Ok(part) => Ok((pair.key, part)),
         Err(error) => Err(ToolError::Garbled { request: name.clone(), reason: format!("`{}`: {error}", pair.value) }),
     };
-    pairs.into_iter().map(part).collect()
+    // Of a node and the one that replaces it at its address, one has tokens.
+    let mut parts = BTreeMap::new();
+    for pair in pairs {
+        let (address, part) = part(pair)?;
+        *parts.entry(address).or_default() += part;
+    }
+    Ok(parts)
 }
 
 /// The address as it is printed: its name if names are asked for and it has one.

@@ -46,8 +46,16 @@ async fn answer_times(State(app): State<App>) -> Reply {
 fn of_node(node: &RingNode) -> Value {
     json!({
         "endpoint": node.endpoint.to_string(), "host_id": node.host_id, "datacenter": node.datacenter, "rack": node.rack,
-        "is_local": node.is_local, "is_up": node.is_up, "tokens": node.tokens.len(), "life": node.life.as_ref().map(of_life),
+        "is_local": node.is_local, "is_up": node.is_up, "state": state(node), "tokens": node.tokens.len(), "life": node.life.as_ref().map(of_life),
     })
+}
+
+fn state(node: &RingNode) -> &'static str {
+    match node {
+        RingNode { is_leaving: true, .. } => "LEAVING",
+        RingNode { is_joining: true, .. } => "JOINING",
+        _ => "NORMAL",
+    }
 }
 
 fn of_life(life: &LifeFacts) -> Value {

@@ -334,10 +334,16 @@ impl BootSequence {
         let boot = Boot { number: boot, word: self.runtime.random_u64() };
         let draw = || u128::from(self.runtime.random_u64());
         let registry = opened.state.cluster.of::<TopologyDomain>();
-        let has_others = registry.nodes().any(|(id, _)| id != host_id);
+        let others = registry.nodes().filter(|(id, _)| *id != host_id).count();
         if registry.has_left(host_id) {
             return Err(NodeError::Cluster { sentence: Refusal::Removed { host_id }.to_string() });
         }
+        if others > 0 && self.config.cluster.is_none() && given.is_none() {
+            // It would answer clients by itself, and no other node would have what it acknowledges.
+            let dir = dir.to_owned();
+            return Err(NodeError::NoSeeds { dir, others });
+        }
+        let has_others = others > 0;
         let start = Start::new(host_id, boot.number, draw() << 64 | draw()).planted(planted).among_others(has_others);
         let entering = self.enter_cluster(&opened, (host_id, boot), start.group);
         let Some((node, way)) = self.unless_terminated(entering).await.transpose()? else { return Ok(None) };

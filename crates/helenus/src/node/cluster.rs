@@ -468,10 +468,10 @@ impl Inner {
     fn refused(&self, host_id: HostId, verdict: Verdict) {
         match verdict {
             Verdict::Removed => self.removed(Some(host_id)),
-            Verdict::OldDisk => self.fail(
-                "the data of this node is older than the cluster knows it: its disk was restored from a copy; start with an empty data directory"
-                    .to_owned(),
-            ),
+            Verdict::OldDisk => self.fail(format!(
+                "the data of this node is older than the cluster knows it: its disk was restored from a copy; start with an empty data directory and --replace {}",
+                self.local.host_id()
+            )),
             Verdict::OtherGroup => {
                 let group = self.group.get().map_or_else(String::new, |group| group.to_string());
                 tracing::error!(

@@ -46,6 +46,12 @@ pub enum NodeError {
     FixedRing { problem: String },
     #[error("keyspace {keyspace} cannot be placed: {problem}; start a helenus that has this replication strategy")]
     Strategy { keyspace: String, problem: String },
+    #[error(
+        "data directory {} is of a node of a cluster with others ({others}), and no seeds but the node itself are given: it would serve clients without them; \
+         nothing was changed. Name nodes of its cluster with --seeds, or seed_provider in the configuration file",
+        dir.display()
+    )]
+    NoSeeds { dir: PathBuf, others: usize },
     #[error("{sentence}")]
     Cluster { sentence: String },
     #[error("{sentence}")]

@@ -46,11 +46,13 @@ pub(super) fn run(node: &mut dyn Surroundings) -> Result<Answer, ToolError> {
     let versions: Vec<Pair<Vec<String>>> = node.get(Request::get("/storage_proxy/schema_versions"))?;
     let schemas = schemas(map(versions));
     let all: Vec<Node> = node.get_if_there(Request::get("/helenus/nodes"))?.unwrap_or_default();
-    let all: BTreeMap<&str, &Node> = all.iter().map(|node| (node.endpoint.as_str(), node)).collect();
     let mut nodes = Vec::new();
     for member in members(node)? {
         let is_local = member.host_id.as_ref() == Some(&local);
-        let life = all.get(member.address.as_str()).and_then(|node| node.life.as_ref());
+        let is_it = |node: &&Node| {
+            node.endpoint == member.address && member.host_id.as_ref().is_none_or(|host_id| *host_id == node.host_id)
+        };
+        let life = all.iter().find(is_it).and_then(|node| node.life.as_ref());
         let is_heard = is_local || life.is_some_and(|life| life.generation.is_some());
         let schema = schemas.get(&member.address).cloned();
         let mut states = states(&member, schema, is_heard.then(|| version.clone()));

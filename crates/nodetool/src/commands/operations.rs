@@ -22,6 +22,7 @@ struct Operation {
     kind: String,
     phase: String,
     nodes: Vec<String>,
+    replaced: Option<String>,
     keyspace: Option<String>,
     copied: Vec<String>,
     waits_for: Option<String>,
@@ -85,6 +86,14 @@ fn abort(number: u64, node: &mut dyn Surroundings) -> Result<Answer, ToolError> 
     Ok(Answer::nothing())
 }
 
+impl Operation {
+    fn nodes(&self) -> String {
+        let Some(replaced) = &self.replaced else { return self.nodes.join(", ") };
+        let others: Vec<&str> = self.nodes.iter().filter(|node| *node != replaced).map(String::as_str).collect();
+        format!("{} in the place of {replaced}", others.join(", "))
+    }
+}
+
 impl Report for Operations {
     fn text(&self) -> String {
         let mut text = String::new();
@@ -94,7 +103,7 @@ impl Report for Operations {
                 text += &format!("    keyspace: {keyspace}\n");
             }
             if !operation.nodes.is_empty() {
-                text += &format!("    nodes: {}\n", operation.nodes.join(", "));
+                text += &format!("    nodes: {}\n", operation.nodes());
             }
             if !operation.copied.is_empty() {
                 text += &format!("    have copied: {}\n", operation.copied.join(", "));
@@ -124,6 +133,7 @@ mod tests {
             kind: "bootstrap".to_owned(),
             phase: "copy".to_owned(),
             nodes: vec!["a".to_owned()],
+            replaced: None,
             keyspace: None,
             copied: Vec::new(),
             waits_for: Some("node a has not copied".to_owned()),

@@ -53,7 +53,7 @@ pub(super) fn run(arguments: &Arguments, node: &mut dyn Surroundings) -> Result<
                 State::Moving => "Moving",
             },
             load_bytes: member.load_bytes,
-            owns: ownership.of(&member.address),
+            owns: ownership.of(&member),
             token: token.clone(),
         };
         let lines = member.tokens.iter().map(line);

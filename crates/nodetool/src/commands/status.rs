@@ -73,7 +73,7 @@ fn line(member: Member, address: String, ownership: &Ownership) -> Line {
         state: format!("{up}{state}"),
         address,
         load_bytes: member.load_bytes,
-        owns: ownership.of(&member.address),
+        owns: ownership.of(&member),
         tokens: member.tokens,
         host_id: member.host_id,
         rack: member.rack,

@@ -1,5 +1,7 @@
 //! The conditions on which the leader passes to the next phase.
 
+use std::collections::BTreeSet;
+
 use super::copying::TooFewSources;
 use super::operation::Operation;
 use super::phase::Phase;
@@ -20,10 +22,12 @@ pub trait Confirmed {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Waiting {
     /// Too few replicas of a range are up: the operation could not end.
-    #[error("too few replicas of the tokens after {} up to {} are up", range.after, range.end)]
+    #[error("too few replicas of the tokens after {} up to {} are up; down: {}", range.after, range.end, listed(down))]
     Up {
         /// The range.
         range: TokenRange,
+        /// Its replicas that are down.
+        down: Vec<HostId>,
     },
     /// Too few sources of a range are up.
     #[error("node {receiver} finds {refused} for the tokens after {} up to {}", range.after, range.end)]
@@ -59,6 +63,10 @@ pub enum Waiting {
     },
 }
 
+fn listed(hosts: &[HostId]) -> String {
+    hosts.iter().map(HostId::to_string).collect::<Vec<_>>().join(", ")
+}
+
 /// The first condition that keeps a running operation from its next phase; `None` if the leader may commit that. `moves` are those of all replication settings.
 ///
 /// # Panics
@@ -92,7 +100,10 @@ fn waits_for_nodes(
 ) -> Option<Waiting> {
     let (range, is_up) = (range_move.range, |node| confirmed.is_up(node));
     if !range_move.is_one_in_every_quorum(ring, is_up) {
-        return Some(Waiting::Up { range });
+        let replicas = range_move.old_replicas().iter().chain(range_move.new_replicas());
+        let down: BTreeSet<HostId> =
+            replicas.filter(|&&node| !is_up(node)).map(|&node| ring.node(node).host_id).collect();
+        return Some(Waiting::Up { range, down: down.into_iter().collect() });
     }
     if operation.is_without_copy {
         return None;

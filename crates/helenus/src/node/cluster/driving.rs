@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use metadata::group::Index;
-use topology::operations::{OperationId, Operations, Phase, RangeMove, Target};
+use topology::operations::{Operation, OperationId, Operations, Phase, RangeMove, Target};
 use topology::{HostId, Ring};
 
 /// This node's part in operations.
@@ -67,8 +67,12 @@ impl Driving {
             }
         }
         for gone in before.all().filter(|was| next.operation(was.id).is_none()) {
-            let end = if gone.phase.may_abort() { "operation aborted" } else { "operation done" };
-            tracing::info!(operation = gone.id.0, kind = %gone.kind, "{end}");
+            let (operation, kind) = (gone.id.0, gone.kind);
+            match (gone.phase.may_abort(), successor(gone, next)) {
+                (true, Some(by)) => tracing::info!(operation, %kind, by = by.0, "operation superseded"),
+                (true, None) => tracing::info!(operation, %kind, "operation aborted"),
+                (false, _) => tracing::info!(operation, %kind, "operation done"),
+            }
         }
         self.note_copies(&before, next);
     }
@@ -109,13 +113,45 @@ impl Driving {
     }
 }
 
+/// The operation that does the work of one that was aborted: joins that are made one, a replacement that begins again.
+fn successor(aborted: &Operation, operations: &Operations) -> Option<OperationId> {
+    let Target::Tokens(nodes) = &aborted.target else { return None };
+    let has_all = |other: &&Operation| {
+        let Target::Tokens(others) = &other.target else { return false };
+        other.kind == aborted.kind && nodes.keys().all(|host_id| others.contains_key(host_id))
+    };
+    operations.all().find(has_all).map(|other| other.id)
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
 
-    use topology::operations::{Kind, Operation, OperationChange};
+    use topology::operations::{Kind, OperationChange};
 
     use super::*;
+
+    #[test]
+    fn joins_that_are_made_one_go_on_as_that_one() {
+        let join = |number: u64, hosts: &[u8]| {
+            Rc::new(Operation {
+                id: OperationId(number),
+                kind: Kind::Bootstrap,
+                phase: Phase::Queued,
+                target: Target::Tokens(hosts.iter().map(|host| (HostId([*host; 16]), Vec::new())).collect()),
+                lost: BTreeSet::new(),
+                copied: BTreeSet::new(),
+                has_given_tokens: false,
+                is_without_copy: false,
+                is_forced: false,
+            })
+        };
+        let [first, second] = [join(1, &[1]), join(2, &[2])];
+        let queued = Operations::default().apply([OperationChange::Queue(Rc::clone(&first))]);
+        assert_eq!(successor(&second, &queued), None);
+        let of_both = Operations::default().apply([OperationChange::Queue(join(1, &[1, 2]))]);
+        assert_eq!(successor(&second, &of_both), Some(OperationId(1)));
+    }
 
     #[test]
     fn the_end_of_a_nodes_copy_is_known() {

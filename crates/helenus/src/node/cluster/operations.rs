@@ -151,6 +151,7 @@ fn look(node: &Operator, member: &Member) -> Vec<Look> {
     for operation in operations.running() {
         let known = seen.entry(operation.id).or_insert_with(|| Seen { phase: operation.phase, epoch, moves: None });
         if known.phase != operation.phase {
+            node.driving.waits.borrow_mut().remove(&operation.id);
             *known = Seen { phase: operation.phase, epoch, moves: known.moves.take() };
         }
         let fresh = known.moves.take().filter(|(of, _)| *of == epoch);

@@ -6,7 +6,7 @@ use metadata::group::Answer;
 use query::OPERATION;
 use raft::RoleName;
 use topology::HostId;
-use topology::operations::{Operation, OperationId, Target};
+use topology::operations::{Kind, Operation, OperationId, Target};
 
 use super::Cluster;
 
@@ -22,6 +22,12 @@ pub(in crate::node) fn operations_facts(cluster: &Cluster) -> OperationsFacts {
             Target::Tokens(nodes) => nodes.keys().map(HostId::to_string).collect(),
             Target::Copy { node, .. } => vec![node.to_string()],
             Target::Replication { .. } => Vec::new(),
+        },
+        replaced: match &operation.target {
+            Target::Tokens(nodes) if operation.kind == Kind::Replace => {
+                nodes.iter().find(|(_, tokens)| tokens.is_empty()).map(|(host_id, _)| host_id.to_string())
+            }
+            _ => None,
         },
         keyspace: match &operation.target {
             Target::Replication { keyspace, .. } => Some(keyspace.clone()),
