@@ -7,6 +7,7 @@
 //! | decommission, aborted decommission | four | the same | the node that leaves | another member |
 //! | removal of a dead node | four | the same | another member | the last member |
 //! | replacement of a dead node at its address | four | the same | another member | the node in its place |
+//! | another number of tokens | four | the same | another member | the node that gets them |
 //! | replication of 3 → 4 and of 3 → 1, rebuild | four | the same | another member | another member |
 //!
 //! A run is the same as the recorded one up to its crash point: the harness looks at nodes without stopping the world for an answer. All begin with the disks of a cluster

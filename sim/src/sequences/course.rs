@@ -187,7 +187,7 @@ impl Course {
                 match answer {
                     Some(Answer::Operations(facts)) if facts.operations.is_empty() => break,
                     answer if self.now() >= deadline => {
-                        return Err(format!("node {node} does not come to rest: {answer:?}"));
+                        return Err(format!("node {node} is not at rest: {answer:?}"));
                     }
                     _ => self.run_for(AGAIN),
                 }

@@ -18,10 +18,12 @@ pub(super) enum Kind {
     /// A keyspace keeps one replica of three.
     Shrinking,
     Rebuild,
+    /// A node starts with another number of tokens.
+    Tokens,
 }
 
 impl Kind {
-    pub(super) const ALL: [Kind; 9] = [
+    pub(super) const ALL: [Kind; 10] = [
         Kind::Join,
         Kind::Decommission,
         Kind::Removal,
@@ -31,6 +33,7 @@ impl Kind {
         Kind::Growth,
         Kind::Shrinking,
         Kind::Rebuild,
+        Kind::Tokens,
     ];
 
     /// True if a node joins that was never there: three members are.
@@ -42,7 +45,7 @@ impl Kind {
         matches!(self, Kind::AbortedJoin | Kind::AbortedDecommission)
     }
 
-    /// The leader, the source and the receiver, and the node that joins, leaves or is replaced.
+    /// The leader, the source and the receiver, and the node that joins, leaves, is replaced or gets other tokens.
     pub(super) fn nodes(self, leader: usize) -> ([usize; 3], Option<usize>) {
         let others: Vec<usize> = (0..MACHINES).filter(|node| *node != leader).collect();
         let [first, second, third] = others[..] else { panic!("there are four machines") };
@@ -51,7 +54,7 @@ impl Kind {
             Kind::Join | Kind::AbortedJoin => ([leader, first, third], Some(third)),
             Kind::Decommission | Kind::AbortedDecommission => ([leader, third, first], Some(third)),
             Kind::Removal => ([leader, second, first], Some(third)),
-            Kind::Replacement => ([leader, first, third], Some(third)),
+            Kind::Replacement | Kind::Tokens => ([leader, first, third], Some(third)),
             Kind::Growth | Kind::Shrinking | Kind::Rebuild => ([leader, first, second], None),
         }
     }

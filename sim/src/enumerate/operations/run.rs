@@ -37,6 +37,8 @@ const PAUSE: Duration = Duration::from_millis(25);
 const AGAIN: Duration = Duration::from_millis(300);
 /// In the sentence of a node that is to replace one that is not known to be down.
 const ALIVE: &str = "cannot replace a live node";
+/// Tokens of a node that gets another number.
+const TOKENS: u16 = 6;
 /// In the sentence of a node that has left.
 const NEVER_AGAIN: &str = "never accepted again";
 
@@ -63,7 +65,7 @@ pub(super) struct Run {
     kind: Kind,
     /// The node in each role.
     roles: [usize; 3],
-    /// The node that joins, leaves or is replaced.
+    /// The node that joins, leaves, is replaced or gets other tokens.
     changed: Option<usize>,
     changed_id: Option<String>,
     /// It has left, or never came.
@@ -188,10 +190,10 @@ impl Run {
         unreachable!("it ends or gives up")
     }
 
-    /// The node is started to join, or killed, to be removed or replaced.
+    /// The node is started to join, or killed, to be removed, replaced, or started again with other tokens.
     fn change(&mut self, node: usize) {
         let host = self.site.nodes()[node];
-        if matches!(self.kind, Kind::Removal | Kind::Replacement) {
+        if matches!(self.kind, Kind::Removal | Kind::Replacement | Kind::Tokens) {
             self.site.world().kill(host);
         }
         if self.kind == Kind::Replacement {
@@ -201,7 +203,10 @@ impl Run {
             let members: Vec<usize> = (0..MACHINES).filter(|other| *other != node).collect();
             self.site.set_seeds(node, &members);
         }
-        if self.kind.is_join() || self.kind == Kind::Replacement {
+        if self.kind == Kind::Tokens {
+            self.site.set_token_count(node, TOKENS);
+        }
+        if self.kind != Kind::Removal && !matches!(self.kind, Kind::Decommission | Kind::AbortedDecommission) {
             self.site.begin_start(node);
         }
     }
@@ -265,7 +270,8 @@ impl Run {
                 self.down.push((node, self.site.world().now() + AGAIN));
                 continue;
             }
-            let may_go = is_changed && self.kind != Kind::Replacement && (self.has_begun || self.has_aborted);
+            let stays = matches!(self.kind, Kind::Replacement | Kind::Tokens);
+            let may_go = is_changed && !stays && (self.has_begun || self.has_aborted);
             let has_gone = match &sentence {
                 None => !self.kind.is_join(),
                 Some(sentence) => sentence.contains(NEVER_AGAIN),
