@@ -7,7 +7,6 @@ use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use crate::enumerate::Boundary;
 use crate::site::Site;
 use admin::Questions;
 use helenus::config::{
@@ -98,6 +97,14 @@ pub enum StartFailure {
     /// It said nothing.
     #[error("node not ready within {START_AT_MOST:?}")]
     Hung,
+}
+
+/// The disk at a moment.
+pub struct Boundary {
+    /// With what was pending.
+    pub disk: Disk,
+    /// The moment, nanoseconds of the world.
+    pub as_of: u64,
 }
 
 /// A world with the nodes' machines and one of the clients'. Where nothing else is said, the first node is meant.

@@ -23,7 +23,7 @@ use planted::Planted;
 use runtime::sim::{Disk, Keep, Started};
 
 use crate::checker::{self, Promises};
-use crate::cluster::{Cluster, NodeOptions};
+use crate::cluster::{Boundary, Cluster, NodeOptions};
 use crate::fault;
 use crate::run::{ask, read_all};
 use crate::workload::{History, RowsOptions, Shared, prepare, work};
@@ -174,14 +174,6 @@ struct Recorded {
     table_made: u64,
     /// Of the upkeep: the snapshots, which each image is asked for.
     snapshots: Vec<upkeep::Taken>,
-}
-
-/// The disk at a moment.
-pub struct Boundary {
-    /// With what was pending.
-    pub disk: Disk,
-    /// The moment, nanoseconds of the world.
-    pub as_of: u64,
 }
 
 fn rows_options() -> RowsOptions {

@@ -38,6 +38,8 @@ pub struct GroupSite {
     /// The recovery of a lost majority by each node's next starts.
     recover: Vec<Option<Recover>>,
     replaces: Vec<Option<Replaced>>,
+    /// The number of tokens that a node asks for at its next starts, if it has another.
+    token_counts: Vec<Option<u16>>,
     options: NodeOptions,
     strategies: Strategies,
     shards: u16,
@@ -82,6 +84,7 @@ impl GroupSite {
         let seeds = vec![BTreeSet::from([0, second.min(nodes.len() - 1)]); nodes.len()];
         let recover = vec![None; nodes.len()];
         let replaces = vec![None; nodes.len()];
+        let token_counts = vec![None; nodes.len()];
         let refused = vec![None; nodes.len()];
         let questions = nodes.iter().map(|_| None).collect();
         GroupSite {
@@ -93,6 +96,7 @@ impl GroupSite {
             seeds,
             recover,
             replaces,
+            token_counts,
             options,
             strategies: Strategies::default(),
             shards,
@@ -143,6 +147,7 @@ impl GroupSite {
         self.seeds.push(BTreeSet::from([0]));
         self.recover.push(None);
         self.replaces.push(None);
+        self.token_counts.push(None);
         self.running.push(None);
         self.said.push(Rc::default());
         self.questions.push(None);
@@ -168,6 +173,11 @@ impl GroupSite {
     /// The node whose place a node takes if it joins at its next starts.
     pub fn set_replaces(&mut self, node: usize, replaces: Option<Replaced>) {
         self.replaces[node] = replaces;
+    }
+
+    /// The number of tokens that a node is to have from its next start on.
+    pub fn set_token_count(&mut self, node: usize, count: u16) {
+        self.token_counts[node] = Some(count);
     }
 
     /// True if two nodes are in the same rack.
@@ -196,7 +206,7 @@ impl GroupSite {
             features: Default::default(),
             auto_finalize: false,
             is_without_copy: false,
-            token_count: None,
+            token_count: self.token_counts[node],
             replaces: self.replaces[node],
             phi_convict_threshold: Default::default(),
             low_bound_age: LOW_BOUND_AGE,

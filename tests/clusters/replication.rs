@@ -5,7 +5,7 @@ use std::thread;
 use cql_protocol::Consistency;
 use helenus_tests::{Builder, Connection, Server, nodetool, pick};
 
-use super::nodes::{Net, connect, has, start_for_operators, until, value, wait_for_voters};
+use super::nodes::{Net, connect, has, start_all, start_for_operators, until, value, wait_for_voters};
 use super::operations::{Load, done, fill, has_rows, hurry, keyspace, sees_down, three_slow};
 
 /// Changes the number of replicas. Gives the answer, with its warnings.
@@ -45,12 +45,16 @@ fn a_keyspace_gets_three_replicas_and_one_again_while_clients_read_and_write() {
     fill(&first, "ks.rows", rows, 200);
     let load = Load::new(&net, 3);
     load.prepare(&mut client);
+    client.query(&keyspace("two", 1)).expect("all are up");
+    client.query("CREATE TABLE two.rows (k int PRIMARY KEY, v text)").expect("all are up");
+    fill(&first, "two.rows", 50, 20);
     let is_kept = |key: usize| key.is_multiple_of(2);
     load.beside(|| {
         let warned = alter(&mut client, "ks", 3);
         let words = "Operation 1 copies the data of keyspace ks to its new replicas: nodetool operations";
         assert!(has(&warned, words), "{:?}", String::from_utf8_lossy(&warned));
         assert!(has(&warned, "you need to run a full (-full) repair"), "Cassandra's own words too");
+        assert!(has(&alter(&mut client, "two", 2), "Operation 2 copies the data of keyspace two"));
         assert!(has(&replication(&mut client, "ks"), "datacenter1\0\0\0\u{1}3"), "the schema has it at once");
         at_rest(&[&first, &second, &third]);
         load.more_answers();
@@ -58,11 +62,12 @@ fn a_keyspace_gets_three_replicas_and_one_again_while_clients_read_and_write() {
             // A read of one replica is one of the node that is asked, where it is a replica.
             has_rows(server, "ks.rows", rows, Consistency::One, |_| true);
         }
-        assert!(has(&alter(&mut client, "ks", 1), "Operation 2 copies the data of keyspace ks"));
+        assert!(has(&alter(&mut client, "ks", 1), "Operation 3 copies the data of keyspace ks"));
         at_rest(&[&first, &second, &third]);
         load.more_answers();
     });
     has_rows(&second, "ks.rows", rows, Consistency::All, |_| true);
+    has_rows(&second, "two.rows", 50, Consistency::All, |_| true);
     // A replica that gets its ranges back has none of the rows that were deleted meanwhile.
     for key in (0..rows).filter(|key| !is_kept(*key)) {
         client.query(&format!("DELETE FROM ks.rows WHERE k = {key}")).expect("all are up");
@@ -197,4 +202,30 @@ fn a_datacenter_is_added_and_taken_out_again() {
     at_rest(&[&first, &second]);
     has_rows(&second, "ks.rows", 150, Consistency::All, |_| true);
     [first, second].into_iter().for_each(Server::stop);
+}
+
+/// All nodes are killed while they copy: the operation goes on when they are back, and until then the replicas from before are read.
+#[test]
+fn a_replication_goes_on_when_all_nodes_are_started_again() {
+    let net = Net::new();
+    let (builders, servers) = three_slow(&net);
+    let mut client = connect(&servers[0]);
+    client.query(&keyspace("ks", 1)).expect("all are up");
+    client.query("CREATE TABLE ks.rows (k int PRIMARY KEY, v text)").expect("all are up");
+    fill(&servers[0], "ks.rows", 300, 2_000);
+    alter(&mut client, "ks", 3);
+    until("it copies", || is_in(&servers[0], 1, "copy"));
+    drop(client);
+    servers.into_iter().for_each(Server::kill);
+    let servers = start_all(&builders);
+    let [first, second, third] = &servers;
+    servers.iter().for_each(|server| sees_down(server, 0));
+    assert!(is_in(first, 1, "copy"), "the copy has ended before its time");
+    has_rows(second, "ks.rows", 300, Consistency::One, |_| true);
+    servers.iter().for_each(hurry);
+    at_rest(&[first, second, third]);
+    for server in &servers {
+        has_rows(server, "ks.rows", 300, Consistency::One, |_| true);
+    }
+    servers.into_iter().for_each(Server::stop);
 }

@@ -7,7 +7,7 @@ use runtime::{Outside, OutsideResponder, OutsideSeat, ShardId, Unanswered};
 
 use crate::facts::{
     CompactionFacts, EndedCompactionFacts, HintFacts, NodeFacts, OperationsFacts, ProcessFacts, RepairFacts,
-    SampledFacts, ScrubFacts, ShardFigures, SlowQuery, SnapshotFacts, TableFacts, TableName, UpgradeFacts,
+    SampledFacts, ScrubFacts, ShardFigures, SlowQuery, SnapshotFacts, StreamFacts, TableFacts, TableName, UpgradeFacts,
 };
 use crate::problem::Problem;
 
@@ -101,6 +101,8 @@ pub enum Question {
     },
     /// The operations that move token ranges, and the nodes with leftovers, as this node has applied them; of shard 0.
     Operations,
+    /// The copies to and from a shard.
+    Streams,
     /// Abort the operation of this number, of shard 0.
     AbortOperation(u64),
     /// The shard's hints.
@@ -298,6 +300,8 @@ pub enum Answer {
     Upgrade(UpgradeFacts),
     /// To [`Question::Operations`].
     Operations(OperationsFacts),
+    /// To [`Question::Streams`].
+    Streams(StreamFacts),
     /// To [`Question::Hints`].
     Hints(HintFacts),
     /// To [`Question::AnswerTimes`]: host ids, and smoothed times in microseconds.

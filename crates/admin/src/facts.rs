@@ -115,6 +115,32 @@ pub struct OperationFacts {
     pub waits_for: Option<String>,
 }
 
+/// The copies to and from a shard.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct StreamFacts {
+    /// Copies that other nodes have open at this shard.
+    pub open: u64,
+    /// The copies that the node makes for an operation; those of shard 0 are of the node.
+    pub copying: Option<CopyingFacts>,
+}
+
+/// How far the copies are that a node makes for an operation.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct CopyingFacts {
+    /// The operation's number.
+    pub operation: u64,
+    /// The part that is copied, from 0 to 1.
+    pub part: f64,
+    /// Rows received.
+    pub rows: u64,
+    /// Bytes received.
+    pub bytes: u64,
+    /// Files written.
+    pub files: u64,
+    /// Milliseconds since the copies began.
+    pub elapsed_ms: u64,
+}
+
 /// A repair as its leader knows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(missing_docs, reason = "docs/internals/admin.md says what each of them means")]

@@ -26,10 +26,10 @@ pub use ask::{
     RepairTerms, SnapshotStep, TimeoutKind, questions,
 };
 pub use facts::{
-    Buckets, CompactionFacts, EndedCompactionFacts, FailedFacts, GroupFacts, HintFacts, KeyspaceFacts, LifeFacts,
-    NodeFacts, NodeHintFacts, OperationFacts, OperationsFacts, ProcessFacts, RepairFacts, RequestFacts, RingNode,
-    SampledFacts, SampledPartition, ScrubFacts, ShardFigures, SlowQuery, SnapshotFacts, TableFacts, TableName,
-    UpgradeFacts, UpgradeNode,
+    Buckets, CompactionFacts, CopyingFacts, EndedCompactionFacts, FailedFacts, GroupFacts, HintFacts, KeyspaceFacts,
+    LifeFacts, NodeFacts, NodeHintFacts, OperationFacts, OperationsFacts, ProcessFacts, RepairFacts, RequestFacts,
+    RingNode, SampledFacts, SampledPartition, ScrubFacts, ShardFigures, SlowQuery, SnapshotFacts, StreamFacts,
+    TableFacts, TableName, UpgradeFacts, UpgradeNode,
 };
 pub use listen::{Bound, Endpoint, ListenError, bind};
 pub use logging::LogLevel;

@@ -146,6 +146,11 @@ impl Copies {
         self.kept.borrow().len() as u64
     }
 
+    /// Those that are kept of coordinators of which this is true.
+    pub(crate) fn count_of(&self, is_counted: impl Fn(HostId) -> bool) -> usize {
+        self.kept.borrow().keys().filter(|name| is_counted(name.host_id)).count()
+    }
+
     /// True if no copy is kept.
     pub(crate) fn is_empty(&self) -> bool {
         self.kept.borrow().is_empty()

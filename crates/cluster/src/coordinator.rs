@@ -35,7 +35,7 @@ pub use self::copying::{Copies, copies, receiving, repairs, set_stream_throughpu
 pub use self::counters::{RequestCounters, answer_nanos};
 pub use self::kept::kept_ranges;
 pub use crate::hints::{HintFigures, HintOptions, Hints, PendingHints};
-pub use crate::operations::{KeyspaceToCopy, ReceiveFailed, Receiving};
+pub use crate::operations::{CopyProgress, KeyspaceToCopy, ReceiveFailed, Receiving};
 pub use crate::outcome::{Failure, Refusal};
 pub use crate::plan::{PlanPlace, ReplicaPlan, Replication, Unavailable};
 pub use crate::read::{PageEnd, ReadCounters, ReadPage, ReadsAhead};
@@ -171,7 +171,9 @@ impl Coordinator {
     /// If the ring's epoch is not later than the present one's, its local node is another, or operations run that touch each other.
     pub fn install_ring(&self, ring: Rc<Ring>, operations: impl IntoIterator<Item = Rc<Operation>>) {
         let epoch = ring.epoch();
+        let operations: Vec<Rc<Operation>> = operations.into_iter().collect();
         self.inner.incoming.follow(ring.others().map(|node| node.host_id));
+        self.inner.jobs.forget_all_but(&operations.iter().map(|operation| operation.id).collect());
         if self.inner.placement.install(ring, operations) {
             self.fence().ring_changed(epoch);
         }
@@ -288,6 +290,20 @@ impl Coordinator {
     pub fn shard(&self) -> ShardId {
         self.inner.shards.here()
     }
+}
+
+/// Counts the nodes for which hints wait on this shard, and its batches that are not delivered. The shard hands both on by itself while this node leaves and its ranges have moved. Where nothing is left then, no write rests on a hint of the shard from here on.
+pub fn hand_on(coordinator: &Coordinator) -> usize {
+    let Inner { hints, writes, placement, .. } = &*coordinator.inner;
+    let is_handed_on = hints.as_ref().is_some_and(|hints| hints.is_handed_on());
+    if is_handed_on {
+        return 0;
+    }
+    let waiting = hints.as_ref().map_or(0, |hints| hints.waiting()) + writes.undelivered_batches();
+    if waiting == 0 && placement.is_leaving(placement.nodes().ring().local_node().host_id) {
+        hints.iter().for_each(|hints| hints.are_handed_on());
+    }
+    waiting
 }
 
 /// The replication of a keyspace with this strategy on the present ring, for [`Coordinator::plan`]. To be asked for again when the keyspace or the

@@ -2,4 +2,4 @@
 
 mod receiving;
 
-pub use receiving::{KeyspaceToCopy, ReceiveFailed, Receiving};
+pub use receiving::{CopyProgress, KeyspaceToCopy, ReceiveFailed, Receiving};

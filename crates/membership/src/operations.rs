@@ -34,7 +34,7 @@ const TOKEN_COUNT: u8 = 6;
 pub enum OperationRequest {
     /// The condition for what follows this phase is met. Asked for by the leader alone.
     Step(OperationId, Phase),
-    /// A receiver has copied, durably, all that it is to copy.
+    /// A receiver has copied, durably, all that it is to copy; or a node that leaves has handed on its hints and batches.
     Copied(OperationId, HostId),
     /// A node has no leftovers of operations up to this one any more.
     Cleaned(HostId, OperationId),
@@ -155,7 +155,8 @@ impl Planning<'_> {
         leave: &Leave,
         down: BTreeSet<HostId>,
     ) -> Option<Result<PlannedChanges, OperationError>> {
-        let operation = self.operation_of(leave.host_id)?;
+        let is_departure = |kind| matches!(kind, Kind::Decommission | Kind::Remove | Kind::Assassinate | Kind::Replace);
+        let operation = self.operation_of(leave.host_id).filter(|operation| is_departure(operation.kind))?;
         if !operation.phase.may_abort() || down.is_subset(&operation.lost) {
             return None;
         }
@@ -173,6 +174,14 @@ impl Planning<'_> {
             PlannedChanges { operations: vec![aborted, again], ..PlannedChanges::default() }
         };
         Some(self.left_by(operation).map(begin_again))
+    }
+
+    /// The change by which the operation of a leaving node, which is down, does not wait for its hints and batches: they are given up. `None`: it waits for none, or not yet.
+    pub fn give_up_hints(&self, host: HostId) -> Option<PlannedChanges> {
+        let operation = self.operation_of(host)?;
+        let waits = operation.phase == Phase::ReadNew && operation.may_confirm(host);
+        let given_up = OperationChange::Copied(operation.id, host);
+        waits.then(|| PlannedChanges { operations: vec![given_up], ..PlannedChanges::default() })
     }
 
     /// The operation that changes a node's tokens.
@@ -211,9 +220,7 @@ impl Planning<'_> {
                 operation.map_or_else(|| Ok(PlannedChanges::default()), |operation| self.step(operation))
             }
             OperationRequest::Copied(id, receiver) => {
-                let is_new =
-                    |operation: &&Operation| operation.phase == Phase::Copy && !operation.copied.contains(&receiver);
-                let operation = self.operations.operation(id).filter(is_new);
+                let operation = self.operations.operation(id).filter(|operation| operation.may_confirm(receiver));
                 Ok(operation.map(|_| change(OperationChange::Copied(id, receiver))).unwrap_or_default())
             }
             OperationRequest::Cleaned(node, up_to) => {
@@ -355,7 +362,7 @@ impl Planning<'_> {
     }
 
     /// The nodes that have data of ranges that they do not own if an operation is aborted now.
-    fn left_by(&self, operation: &Operation) -> Result<BTreeSet<HostId>, OperationError> {
+    pub(crate) fn left_by(&self, operation: &Operation) -> Result<BTreeSet<HostId>, OperationError> {
         let is_written = operation.phase >= Phase::WriteBoth && !self.planted.is(Bug::AbortLeavesPending);
         let moves = if is_written { self.moves(operation)? } else { Vec::new() };
         Ok(self.hosts_of(moves.iter().flat_map(RangeMove::pending)))

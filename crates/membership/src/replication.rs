@@ -157,10 +157,19 @@ impl Planning<'_> {
         self.operations.all().find(|operation| is_its(&operation.target))
     }
 
-    /// The end of a leaving node's copy of its own ranges, if it may be aborted: it might wait for that node for good.
-    pub fn without_copy_of(&self, host_id: HostId) -> Option<OperationChange> {
-        let copy = self.copy_of(host_id).filter(|copy| copy.phase.may_abort())?;
-        Some(OperationChange::Abort(copy.id, BTreeSet::new()))
+    /// The end of what a leaving node's own operator has asked for, a copy of its ranges or other tokens, as far as that may be aborted: it might wait for that node for
+    /// good.
+    pub fn without_own_of(&self, host_id: HostId) -> Vec<OperationChange> {
+        let is_own = |operation: &&Operation| match (&operation.target, operation.kind) {
+            (Target::Copy { node, .. }, _) => *node == host_id,
+            (Target::Tokens(nodes), Kind::Move | Kind::TokenCount) => nodes.contains_key(&host_id),
+            (Target::Tokens(_) | Target::Replication { .. }, _) => false,
+        };
+        let own = self.operations.all().filter(is_own).filter(|operation| operation.phase.may_abort());
+        // Where the rules of a strategy are unknown here, nothing was copied by them.
+        let end =
+            |operation: &Operation| OperationChange::Abort(operation.id, self.left_by(operation).unwrap_or_default());
+        own.map(end).collect()
     }
 }
 

@@ -123,6 +123,14 @@ pub(crate) struct Rebuild {
     pub(crate) datacenter: Option<String>,
 }
 
+/// `netstats`
+#[derive(Debug, Args)]
+pub(crate) struct NetStats {
+    /// Print sizes in KiB, MiB, GiB
+    #[arg(short = 'H', long)]
+    pub(crate) human_readable: bool,
+}
+
 /// `move`
 #[derive(Debug, Args)]
 pub(crate) struct Move {
@@ -218,6 +226,9 @@ pub(crate) enum Command {
     AbortBootstrap(AbortBootstrap),
     /// Copy the node's ranges of all keyspaces again, from other replicas
     Rebuild(Rebuild),
+    /// Print the copies of data between the node and others
+    #[command(name = "netstats")]
+    NetStats(NetStats),
     /// Exchange the only token of the node for another; its ranges move
     Move(Move),
     /// Take a node that is down out of the cluster, by its address; the same as removenode --force

@@ -13,6 +13,7 @@ mod gossipinfo;
 mod handoff;
 mod info;
 mod logging;
+mod netstats;
 mod operations;
 mod proxyhistograms;
 mod repair;
@@ -49,6 +50,7 @@ pub(crate) fn run(command: &Command, node: &mut dyn Surroundings) -> Result<Answ
         Command::Operations(arguments) => operations::run(arguments, node),
         Command::AbortBootstrap(arguments) => operations::abort_bootstrap(arguments, node),
         Command::Rebuild(arguments) => operations::rebuild(arguments, node),
+        Command::NetStats(arguments) => netstats::run(arguments, node),
         Command::Move(arguments) => operations::exchange_token(arguments, node),
         Command::RemoveNode(arguments) => departures::remove(arguments, node),
         Command::Assassinate(arguments) => departures::assassinate(arguments, node),

@@ -180,6 +180,8 @@ bugs! {
         "A file of hints is removed although its node died before it had all of them.";
     HintOutlivesTruncate, "hint-outlives-truncate", Requests, "hints::tests::nodes::what_was_truncated_since_is_not_delivered",
         "Hints of a table that was truncated since are delivered.";
+    HintToAFormerReplica, "hint-to-a-former-replica", Coordinator, "leaving::hint_to_the_leftovers",
+        "A hint is delivered to a node that is no replica any more, in place of those that are.";
     AnyBeforeHintSynced, "any-before-hint-synced", Requests, "hints::tests::nodes::a_write_at_any_is_on_the_disk_when_it_is_answered",
         "A write at ANY that no replica has is answered before its hint is on the disk.";
     SpeculatedCountedTwice, "speculated-counted-twice", Requests, "read::contacts::tests::a_replica_that_is_asked_in_addition_counts_once",
@@ -278,6 +280,10 @@ bugs! {
         "A leader's step does not say from which phase: one that comes twice passes a phase whose condition no leader looked at.";
     PurgedWhileReceiving, "purged-while-receiving", Storage, "copying::nothing_is_purged_while_a_range_is_received",
         "Compaction purges tombstones of a table while older rows of it are received.";
+    UnitListedUnsynced, "unit-listed-unsynced", Storage, "copying_crashes::a_power_cut_at_any_step_leaves_all_of_the_unit_or_nothing",
+        "A received file is named live before it is written and synced.";
+    UnitSkippedAtResume, "unit-skipped-at-resume", Coordinator, "operations::a_copy_goes_on_where_a_power_cut_ended_it",
+        "A copy that goes on after a restart leaves out a range that was not confirmed.";
     LocalCountsRemote, "local-counts-remote", Coordinator, "counters::a_local_level_counts_no_answers_of_other_datacenters",
         "Levels of this datacenter count the answers of others.";
     EachCountsOne, "each-counts-one", Coordinator, "levels::a_level_of_each_datacenter_waits_for_all_of_them",

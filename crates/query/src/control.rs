@@ -141,6 +141,8 @@ pub(crate) enum ControlRequest {
     DiskBytes,
     /// Say which hints wait.
     PendingHints,
+    /// Say what the shard keeps for other nodes and has not handed on: see [`cluster::coordinator::hand_on`].
+    HandOn,
     /// Say what the shard keeps of traced requests.
     Traces {
         /// Of this one alone.
@@ -186,6 +188,8 @@ pub(crate) enum ControlReply {
     DiskBytes(u64),
     /// To [`ControlRequest::PendingHints`].
     PendingHints(Vec<PendingHints>),
+    /// To [`ControlRequest::HandOn`].
+    NotHandedOn(usize),
     /// What the shard keeps of traced requests.
     Traces(Vec<Traced>),
     /// Done.

@@ -45,7 +45,7 @@ pub use endpoints::{EndpointsError, endpoints};
 use failed::FailedRequests;
 pub use failed::{FAILED_KINDS, FailedCounts, FailedKind};
 use hand_over::HeldBack;
-pub use hints::deliver_hints;
+pub use hints::{deliver_hints, hand_on};
 pub use log_ends::{disk_bytes, log_ends};
 pub use low_bound::{delete_left, finish_left, finished_left, has_left, low_bound, refuse_left};
 pub use node_events::announce_node;

@@ -35,8 +35,8 @@ pub use cluster::coordinator::{HintOptions, TimeoutKind, TimeoutOptions};
 pub use domain::{LowBoundDomain, SchemaDomain, TruncationsDomain, pending_truncations, truncations_of};
 pub use engine::{
     EndpointsError, Engine, EngineStats, FAILED_KINDS, FailedCounts, FailedKind, Ran, StatementSummary, announce_node,
-    clean_up, clean_up_table, delete_left, deliver_hints, disk_bytes, endpoints, finish_left, finished_left, has_left,
-    log_ends, low_bound, refuse_left, settings,
+    clean_up, clean_up_table, delete_left, deliver_hints, disk_bytes, endpoints, finish_left, finished_left, hand_on,
+    has_left, log_ends, low_bound, refuse_left, settings,
 };
 pub use event::{Event, NodeEvent};
 pub use guardrails::{ConsistencyLevels, Guardrails, Listed, Threshold, ThresholdUnit};

@@ -7,11 +7,15 @@
 //!
 //! How they get from one to the other: `docs/internals/copying.md`.
 
+mod confirmed;
 mod files;
 mod hold;
 mod source;
 mod target;
 
+pub use confirmed::{confirmed, forget_confirmed, operations_confirmed};
+#[cfg(test)]
+pub(crate) use files::FILES_MAX;
 pub use hold::PurgeHold;
 pub use source::{CopyPage, CopyScan, CopySource};
 pub use target::{Copied, CopyTarget};

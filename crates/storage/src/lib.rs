@@ -43,10 +43,14 @@ pub use batchlog::{BatchId, UnfinishedBatch, batch_created, is_batch_unfinished}
 pub use cache::CacheCounters;
 pub use chunked_apply::is_small;
 pub use compaction::{Cleaned, Compacted, CompactionError, Garbage, Scrubbed, clean_up};
-pub use copying::{Copied, CopyError, CopyPage, CopyScan, CopySource, CopyTarget, PurgeHold};
+pub use copying::{
+    Copied, CopyError, CopyPage, CopyScan, CopySource, CopyTarget, PurgeHold, confirmed, forget_confirmed,
+    operations_confirmed,
+};
 pub use counter::{CountError, counters_unsynced};
 pub use error::{ApplyError, FlushError, OpenError, SyncError};
 pub use figures::{Buckets, CompactionKind, EndedCompaction, RunningCompaction, StorageLoad, TableFigures};
+pub use manifest::{CopyName, ManifestError};
 pub use options::{ReplayPosition, StorageOptions, SyncMode, Truncations};
 pub use recovery::{
     DoubtfulManifests, FilesToTakeIn, OtherReplicas, doubt_manifests, find_data, find_files_at_start,

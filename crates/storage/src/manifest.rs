@@ -2,6 +2,7 @@
 //!
 //! Append-only and synced; see `docs/internals/manifest.md`. What the records mean for tables is the flush's and the start's to know.
 
+mod confirmed;
 mod contents;
 mod folder;
 mod layout;
@@ -18,6 +19,7 @@ use crate::commitlog::{io_error, open_direct};
 use crate::error::OpenError;
 use crate::manifest::layout::{BLOCK, Head, Unreadable};
 
+pub use confirmed::{ConfirmedRecord, CopyName};
 pub use contents::Contents;
 pub use folder::{InForce, Manifests, last_boot};
 pub use record::{Destination, FileName, GoneRecord, LiveRecord, Record, ReplacedRecord};

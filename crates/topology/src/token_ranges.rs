@@ -84,6 +84,40 @@ impl TokenRanges {
         self.spans.get(at).copied()
     }
 
+    /// Its ranges, ascending.
+    ///
+    /// # Panics
+    /// If it has the smallest token, which no key of data has.
+    pub fn ranges(&self) -> impl Iterator<Item = TokenRange> + '_ {
+        self.spans.iter().map(|&(first, end)| {
+            let after = first.0.checked_sub(1).expect("the smallest token is only a bound");
+            TokenRange { after: Token(after), end }
+        })
+    }
+
+    /// How many they are.
+    pub fn count(&self) -> usize {
+        self.spans.len()
+    }
+
+    /// The parts of a range, which does not wrap, that it lacks, ascending.
+    pub fn lacks_of(&self, range: TokenRange) -> Vec<TokenRange> {
+        assert!(range.after < range.end, "a range with parts does not wrap");
+        let (mut after, mut lacking) = (range.after, Vec::new());
+        while after < range.end {
+            let next = self.span_from(Token(after.0 + 1));
+            let Some((first, last)) = next.filter(|(first, _)| *first <= range.end) else {
+                lacking.push(TokenRange { after, end: range.end });
+                break;
+            };
+            if after.0 + 1 < first.0 {
+                lacking.push(TokenRange { after, end: Token(first.0 - 1) });
+            }
+            after = last;
+        }
+        lacking
+    }
+
     /// The ranges that it lacks, ascending, as the first and the last token of each.
     pub fn gaps(&self) -> impl Iterator<Item = (Token, Token)> + '_ {
         let before_first = self.spans.first().map_or(Some(Token::MAX), |&(first, _)| first.0.checked_sub(1).map(Token));

@@ -6,12 +6,17 @@
 //! | join, aborted join | three | leads the metadata group | another member | the node that joins |
 //! | decommission, aborted decommission | four | the same | the node that leaves | another member |
 //! | removal of a dead node | four | the same | another member | the last member |
+//! | replacement of a dead node at its address | four | the same | another member | the node in its place |
+//! | another number of tokens | four | the same | another member | the node that gets them |
+//! | replication of 3 → 4 and of 3 → 1, rebuild | four | the same | another member | another member |
 //!
 //! A run is the same as the recorded one up to its crash point: the harness looks at nodes without stopping the world for an answer. All begin with the disks of a cluster
 //! that was made once.
 
 mod ground;
 mod judge;
+mod kind;
+mod point;
 mod run;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -19,59 +24,13 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use runtime::sim::Keep;
 use topology::murmur3;
 
 use self::ground::Ground;
-use self::run::{Point, Role, Stage, run};
+use self::kind::Kind;
+use self::point::{End, Point, Role, Stage};
+use self::run::run;
 use super::{EnumerateOptions, Enumerated};
-
-/// The operation of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Join,
-    Decommission,
-    Removal,
-    AbortedJoin,
-    AbortedDecommission,
-}
-
-impl Kind {
-    const ALL: [Kind; 5] =
-        [Kind::Join, Kind::Decommission, Kind::Removal, Kind::AbortedJoin, Kind::AbortedDecommission];
-
-    fn is_join(self) -> bool {
-        matches!(self, Kind::Join | Kind::AbortedJoin)
-    }
-
-    fn is_aborted(self) -> bool {
-        matches!(self, Kind::AbortedJoin | Kind::AbortedDecommission)
-    }
-}
-
-/// The way in which a node ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum End {
-    /// Its process is killed: the disk keeps everything.
-    Kill,
-    /// Its power is cut: the disk keeps what was synced.
-    Cut,
-    /// Its power is cut, and of each other change the disk keeps nothing, all or a part.
-    Reordered,
-}
-
-impl End {
-    const ALL: [End; 3] = [End::Kill, End::Cut, End::Reordered];
-
-    /// The changes that are kept; `None`: all, and those under way end.
-    fn keep(self, seed: u64) -> Option<Keep> {
-        match self {
-            End::Kill => None,
-            End::Cut => Some(Keep::Nothing),
-            End::Reordered => Some(Keep::Reordered { seed }),
-        }
-    }
-}
 
 /// A crash point of an operation.
 #[derive(Debug, Clone, Copy)]
@@ -196,7 +155,7 @@ mod tests {
         }
         let numbers: BTreeSet<usize> = images.iter().map(Image::number).collect();
         assert_eq!(numbers.len(), images.len());
-        let groups = 5 * 3 * 3;
+        let groups = (Kind::ALL.len() * 3 * 3) as u64;
         let chosen = sample(7, images.clone(), groups);
         let of = |image: &Image| (image.kind as u8, image.point.role as u8, image.stage);
         assert_eq!(chosen.iter().map(of).collect::<BTreeSet<_>>().len() as u64, groups);

@@ -178,16 +178,16 @@ impl Course {
         self.start(&[node]);
     }
 
-    /// Waits until these nodes know of no operation and of no leftovers.
+    /// Waits until these nodes know of no operation.
     pub(super) fn rest(&mut self, nodes: &[usize]) -> Result<(), String> {
         let deadline = self.now() + READY_AT_MOST;
         for node in nodes {
             loop {
                 let answer = self.site.ask(*node, Question::Operations, ANSWER_AT_MOST);
                 match answer {
-                    Some(Answer::Operations(facts)) if facts.operations.is_empty() && facts.unclean.is_empty() => break,
+                    Some(Answer::Operations(facts)) if facts.operations.is_empty() => break,
                     answer if self.now() >= deadline => {
-                        return Err(format!("node {node} does not come to rest: {answer:?}"));
+                        return Err(format!("node {node} is not at rest: {answer:?}"));
                     }
                     _ => self.run_for(AGAIN),
                 }

@@ -15,6 +15,7 @@ pub(super) fn routes() -> Router<App> {
     Router::new()
         .route("/helenus/operations", get(facts))
         .route("/helenus/operations/{number}/abort", post(abort))
+        .route("/helenus/streams", get(streams))
         .route("/storage_service/rebuild", post(rebuild))
         .route("/storage_service/move", post(exchange_token))
 }
@@ -28,6 +29,22 @@ async fn facts(State(app): State<App>) -> Reply {
     };
     let operations: Vec<_> = facts.operations.iter().map(operation).collect();
     Ok(Json(json!({"operations": operations, "unclean": facts.unclean})))
+}
+
+/// Of all shards.
+async fn streams(State(app): State<App>) -> Reply {
+    let (mut open, mut copying) = (0u64, None);
+    for answer in app.ask_all(Question::Streams).await? {
+        let Answer::Streams(facts) = answer else { return Err(Problem::mixed_up()) };
+        open = open.saturating_add(facts.open);
+        copying = copying.or(facts.copying);
+    }
+    let copying = copying.map(|of| {
+        json!({
+            "operation": of.operation, "part": of.part, "rows": of.rows, "bytes": of.bytes, "files": of.files, "elapsed_ms": of.elapsed_ms,
+        })
+    });
+    Ok(Json(json!({"open": open, "copying": copying})))
 }
 
 async fn abort(State(app): State<App>, Path(number): Path<String>) -> Reply {

@@ -5,6 +5,8 @@
 //!                                                                  ├ refused for now ─► put back into a later file
 //!                                                                  └ target is silent ─► position kept, the target rests
 //! ```
+//!
+//! While this node leaves, no target is waited for: what a target or the present replicas do not take is handed to a node that stays.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -75,7 +77,7 @@ struct Pass {
 struct Ways {
     to_target: Vec<Vec<u8>>,
     to_replicas: Vec<PlannedMutation>,
-    /// The epoch that the plan for the target rests on.
+    /// The epoch that the plan rests on.
     planned: Epoch,
     /// Wall clock when the write began.
     created: i64,
@@ -123,10 +125,15 @@ impl Delivery {
         self.may_deliver(host).then_some(rest)
     }
 
-    /// True if the target can be reached, or is not of the ring any more.
+    /// True if the target can be reached, or is not of the ring any more; and of each where this node leaves, whatever an operator has paused.
     fn may_deliver(&self, host: HostId) -> bool {
         let is_gone = index_of(&self.placement.nodes(), host).is_none();
-        !self.hints.is_paused() && (is_gone || self.placement.is_up(host))
+        self.is_leaving() || !self.hints.is_paused() && (is_gone || self.placement.is_up(host))
+    }
+
+    /// True if this node hands on what it keeps.
+    fn is_leaving(&self) -> bool {
+        self.placement.is_leaving(self.placement.nodes().ring().local_node().host_id)
     }
 
     /// Delivers a target's files until none is left, or the target does not take them. What it refuses of one file waits in a later one for the next run.
@@ -146,7 +153,7 @@ impl Delivery {
                     continue;
                 }
             }
-            let rest = if delivered > 0 { LOOK } else { (rest * 2).min(REST_MAX) };
+            let rest = if delivered > 0 || self.is_leaving() { LOOK } else { (rest * 2).min(REST_MAX) };
             let until = hints.runtime.now() + rest;
             self.targets.borrow_mut().insert(host, TargetState::Resting { until, rest });
             return;
@@ -282,11 +289,15 @@ impl Delivery {
             let Some((table, token, replication)) = self.belongs(&hint.start, &mutation) else { continue };
             // A plan of this moment stands, unless its table is gone.
             let Plan::Stands(planned) = fence.judge(table, moment, replication.placed(), false) else { continue };
-            match target.filter(|target| replication.written(token, ConsistencyLevel::All).0.contains(target)) {
-                Some(_) => {
-                    ways.planned = ways.planned.max(planned);
-                    ways.to_target.push(mutation);
-                }
+            ways.planned = ways.planned.max(planned);
+            // From a replica that loses the range its successor may have copied what it had already.
+            let takes = |target: &NodeIndex| {
+                let is_written = replication.written(token, ConsistencyLevel::All).0.contains(target);
+                let is_taken = replication.is_taken_from(*target, token);
+                is_written && !is_taken || self.hints.planted().is(Bug::HintToAFormerReplica)
+            };
+            match target.filter(takes) {
+                Some(_) => ways.to_target.push(mutation),
                 None => {
                     let shard = self.writes.owner(token);
                     ways.to_replicas.push(PlannedMutation { replication, token, shard, mutation, moment });
@@ -318,10 +329,11 @@ impl Delivery {
     /// Sends a hint, and gives the time that its target took.
     async fn send(&self, host: HostId, ways: Ways) -> (Sent, Option<Duration>) {
         let counts = &self.hints.counts;
+        let Ways { to_target, to_replicas, planned, created } = ways;
         let (mut time, mut is_refused) = (None, false);
-        if !ways.to_target.is_empty() {
+        if !to_target.is_empty() {
             let began = self.hints.runtime.now();
-            match self.send_to(host, &ways.to_target, ways.planned).await {
+            match self.send_to(host, &to_target, planned).await {
                 Ok(()) => {}
                 Err(error) if is_final(&error) => {
                     tracing::warn!(%host, %error, "node refused a hint; it is dropped");
@@ -333,15 +345,22 @@ impl Delivery {
                         // Planned again when this node has applied that too: by then it may be void.
                         self.writes.catch_up(Some(host), epoch, ANSWER_TIME).await;
                     }
-                    tracing::debug!(%host, %error, "hint not taken; retrying");
-                    return (self.not_taken(host, &error), None);
+                    if !self.hand_over(&to_target, (created, planned)).await {
+                        tracing::debug!(%host, %error, "hint not taken; retrying");
+                        return (self.not_taken(host, &error), None);
+                    }
                 }
             }
             time = Some(self.hints.runtime.now() - began);
         }
-        if !ways.to_replicas.is_empty() {
+        if !to_replicas.is_empty() {
             stdx::sometimes!("hint through the coordinator");
-            if let Err(error) = self.writes.write_rerouted(ways.to_replicas, ways.created).await {
+            // They are needed a second time only where this node leaves.
+            let leaving = to_replicas.iter().filter(|_| self.is_leaving());
+            let copies: Vec<Vec<u8>> = leaving.map(|planned| planned.mutation.clone()).collect();
+            if let Err(error) = self.writes.write_rerouted(to_replicas, created).await
+                && !self.hand_over(&copies, (created, planned)).await
+            {
                 tracing::debug!(%host, %error, "hint of a former replica not taken by the present ones; retrying");
                 // Others may be of other replicas.
                 return (Sent::Refused, time);
@@ -353,6 +372,23 @@ impl Delivery {
             add(&counts.delivered, 1);
         }
         (Sent::Done, time)
+    }
+
+    /// Where this node leaves: hands what was not taken to a node that stays. False: it stays here.
+    async fn hand_over(&self, mutations: &[Vec<u8>], (created, planned): (i64, Epoch)) -> bool {
+        if !self.is_leaving() || mutations.is_empty() {
+            return false;
+        }
+        match self.writes.hand_over(created, mutations, planned).await {
+            Ok(()) => true,
+            Err((node, error)) => {
+                if let ReplicaError::Stale { epoch, .. } = error {
+                    self.writes.catch_up(Some(node), epoch, ANSWER_TIME).await;
+                }
+                tracing::debug!(%node, %error, "hint not handed over; retrying");
+                false
+            }
+        }
     }
 
     /// The outcome of a hint with this error: where the target is there, others may be taken. What a change that was not known here made stale is planned
@@ -368,7 +404,9 @@ impl Delivery {
 
     async fn send_to(&self, host: HostId, mutations: &[Vec<u8>], planned: Epoch) -> Result<(), ReplicaError> {
         let nodes = self.placement.nodes();
-        let peer = index_of(&nodes, host).and_then(|index| nodes.peer(index));
+        // Where this node leaves, none that is down is waited for.
+        let is_tried = !self.is_leaving() || self.placement.is_up(host);
+        let peer = index_of(&nodes, host).filter(|_| is_tried).and_then(|index| nodes.peer(index));
         let Some(peer) = peer else { return Err(ReplicaError::Gone { shard: ReplicaShard::here() }) };
         let mutations: Vec<&[u8]> = mutations.iter().map(Vec::as_slice).collect();
         let time = answer_time(mutations.iter().map(|mutation| mutation.len()).sum());

@@ -36,6 +36,8 @@ pub struct Hints {
     pub(super) counts: Counts,
     pub(crate) ending: Ending,
     switches: Switches,
+    /// The node leaves, and has handed on what it kept: no write may rest on a hint of it any more.
+    is_handed_on: Cell<bool>,
     /// A hint was dropped since this was last said.
     has_dropped: Cell<bool>,
     planted: Planted,
@@ -68,6 +70,7 @@ impl Hints {
                 window: Cell::new(options.window),
                 throttle: Cell::new(options.throttle),
             },
+            is_handed_on: Cell::new(false),
             has_dropped: Cell::new(false),
             planted: storage.planted(),
         }))
@@ -92,6 +95,7 @@ impl Hints {
             return None;
         }
         let kept = match start {
+            _ if waits.is_some() && self.is_handed_on.get() => Err(NotKept::Leaving),
             None => Err(NotKept::NoStart),
             Some(_) if self.is_past_window(node.host_id) => Err(NotKept::PastWindow),
             Some(start) => self.store.keep(node.host_id, start, mutations, waits),
@@ -108,6 +112,22 @@ impl Hints {
                 None
             }
         }
+    }
+
+    /// Nodes for which hints wait.
+    pub(crate) fn waiting(&self) -> usize {
+        self.store.pending_hosts().len()
+    }
+
+    /// The node leaves, and nothing waits: no write rests on a hint from here on.
+    pub(crate) fn are_handed_on(&self) {
+        assert_eq!(self.waiting(), 0, "hints are handed on when none waits");
+        self.is_handed_on.set(true);
+    }
+
+    /// True if the node leaves and has handed on what it kept.
+    pub(crate) fn is_handed_on(&self) -> bool {
+        self.is_handed_on.get()
     }
 
     /// Has hints on the disk as soon as can be: a write at ANY waits for nothing else.

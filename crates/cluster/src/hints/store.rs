@@ -35,6 +35,9 @@ pub(super) enum NotKept {
     /// The commit log could not tell the write's start from a truncation.
     #[error("the commit log takes no records")]
     NoStart,
+    /// This node leaves, and has handed on its hints.
+    #[error("this node leaves")]
+    Leaving,
     /// The node has missed writes for too long.
     #[error("past max_hint_window")]
     PastWindow,

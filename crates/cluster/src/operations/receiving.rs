@@ -11,6 +11,7 @@ use std::time::Duration;
 use planted::{Bug, Planted};
 use runtime::Elapsed;
 use schema::TableId;
+use storage::CopyName;
 use topology::operations::{Operation, OperationId, Phase, RangeMove, TooFewSources};
 use topology::{HostId, NodeIndex, ReplicationStrategy, Ring, TokenRange, murmur3};
 
@@ -89,12 +90,25 @@ struct Task {
 /// Ranges by those that they are copied from.
 type BySources = BTreeMap<Vec<HostId>, Vec<TokenRange>>;
 
+/// How far the copies for an operation are.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct CopyProgress {
+    /// The operation.
+    pub operation: OperationId,
+    /// Of all tables so far, since the copies began.
+    pub figures: CopyFigures,
+    /// The part that is copied, from 0 to 1: each table counts as much as another one, and so does each unit of a table.
+    pub part: f64,
+    /// The time since the copies began.
+    pub elapsed: Duration,
+}
+
 /// The copies that this node makes for operations. Used on shard 0.
 pub struct Receiving {
     shards: Rc<Shards>,
     placement: Rc<Placement>,
-    /// Of the operation that it copies for, and how far that is.
-    figures: RefCell<Option<(OperationId, CopyFigures)>>,
+    /// Of the operation that it copies for, if it copies now.
+    progress: RefCell<Option<CopyProgress>>,
     /// The copies that are done, of one operation: they are not made again after another one has failed.
     done: RefCell<Option<(OperationId, BTreeMap<JobName, CopyFigures>)>>,
 }
@@ -102,13 +116,13 @@ pub struct Receiving {
 impl Receiving {
     pub(crate) fn new(shards: &Rc<Shards>, placement: &Rc<Placement>) -> Rc<Receiving> {
         let (shards, placement) = (Rc::clone(shards), Rc::clone(placement));
-        let (figures, done) = (RefCell::default(), RefCell::default());
-        Rc::new(Receiving { shards, placement, figures, done })
+        let (progress, done) = (RefCell::default(), RefCell::default());
+        Rc::new(Receiving { shards, placement, progress, done })
     }
 
     /// How far the copies for an operation are; `None`: none are made now.
-    pub fn figures(&self) -> Option<(OperationId, CopyFigures)> {
-        *self.figures.borrow()
+    pub fn progress(&self) -> Option<CopyProgress> {
+        *self.progress.borrow()
     }
 
     fn moves(&self, operation: &Operation, keyspace: &KeyspaceToCopy) -> Result<Vec<RangeMove>, ReceiveFailed> {
@@ -135,32 +149,33 @@ impl Receiving {
         operation: &Operation,
         keyspaces: &[KeyspaceToCopy],
     ) -> Result<CopyFigures, ReceiveFailed> {
-        let tasks = self.tasks(operation, keyspaces)?;
+        let copied = self.receive_all(operation, self.tasks(operation, keyspaces)?).await;
+        self.progress.replace(None);
+        copied
+    }
+
+    async fn receive_all(&self, operation: &Operation, tasks: Vec<Task>) -> Result<CopyFigures, ReceiveFailed> {
+        let (began, count) = (self.shards.runtime.now(), tasks.len());
         let mut done = CopyFigures::default();
-        for task in tasks {
-            let note = |now| {
-                let mut all = done;
-                all.add(now);
-                self.figures.replace(Some((operation.id, all)));
+        for (number, task) in tasks.into_iter().enumerate() {
+            let note = |now: CopyFigures| {
+                let mut figures = done;
+                figures.add(now);
+                let part = if now.units == 0 { 0.0 } else { now.units_done as f64 / now.units as f64 };
+                let elapsed = self.shards.runtime.now() - began;
+                let part = (number as f64 + part) / count as f64;
+                self.progress.replace(Some(CopyProgress { operation: operation.id, figures, part, elapsed }));
             };
+            note(CopyFigures::default());
             let name = task.name(operation.id);
             if let Some(figures) = self.done(operation.id, name) {
                 done.add(figures);
                 continue;
             }
-            let outcome = self.carry_out(operation, task, &note).await;
-            match outcome {
-                Ok(figures) => {
-                    done.add(figures);
-                    self.note_done(operation.id, name, figures);
-                }
-                Err(error) => {
-                    self.figures.replace(None);
-                    return Err(error);
-                }
-            }
+            let figures = self.carry_out(operation, task, &note).await?;
+            done.add(figures);
+            self.note_done(operation.id, name, figures);
         }
-        self.figures.replace(None);
         Ok(done)
     }
 
@@ -223,10 +238,15 @@ impl Receiving {
         note: &dyn Fn(CopyFigures),
     ) -> Result<CopyFigures, ReceiveFailed> {
         let table = task.table;
+        // Whatever is confirmed was asked of sources that had applied WriteBoth.
+        if !self.placement.is_in(operation.id, Phase::Copy) {
+            return Err(ReceiveFailed::Ended);
+        }
         let Some(planned) = self.plan(table).await? else { return Ok(CopyFigures::default()) };
         let name = task.name(operation.id);
         let participant = Participant { shards: Rc::clone(&self.shards) };
-        let job = CopyJob { table, ranges: task.ranges, sources: task.sources, planned };
+        let confirms = Some(task.confirms(operation.id));
+        let job = CopyJob { table, ranges: task.ranges, sources: task.sources, planned, confirms };
         let refused = |error| ReceiveFailed::Refused { table, error };
         participant.obey(JobOrder::Begin(name, Box::new(job))).await.map_err(refused)?;
         let mut rest = REST_MIN;
@@ -281,12 +301,27 @@ impl Task {
             bytes.extend_from_slice(&range.after.0.to_be_bytes());
             bytes.extend_from_slice(&range.end.0.to_be_bytes());
         }
-        let halves = [murmur3::hash(&bytes), murmur3::hash(&[&bytes[..], &[1]].concat())];
-        let mut name = [0; 16];
-        name[..8].copy_from_slice(&halves[0].to_be_bytes());
-        name[8..].copy_from_slice(&halves[1].to_be_bytes());
-        JobName(name)
+        JobName(named(&bytes))
     }
+
+    /// The copy that its units are confirmed for. Of rows it does not matter by which sources a range was copied: each choice of them is enough, for each token by itself. A
+    /// range of registers has those of all keyspaces, whose replicas differ: what some sources have is not what others have.
+    fn confirms(&self, operation: OperationId) -> CopyName {
+        let copy = match self.table == STATE_TABLE {
+            true => named(&self.sources.iter().flat_map(|host| host.0).collect::<Vec<u8>>()),
+            false => self.table.0,
+        };
+        CopyName { operation, copy }
+    }
+}
+
+/// A name that is the same for the same bytes.
+fn named(bytes: &[u8]) -> [u8; 16] {
+    let halves = [murmur3::hash(bytes), murmur3::hash(&[bytes, &[1]].concat())];
+    let mut name = [0; 16];
+    name[..8].copy_from_slice(&halves[0].to_be_bytes());
+    name[8..].copy_from_slice(&halves[1].to_be_bytes());
+    name
 }
 
 /// The nodes that the ring's local node copies a range from, of those that are up.
@@ -398,5 +433,18 @@ mod tests {
             Task { ranges: vec![range, range], ..task.clone() }.name(OperationId(7)),
         ];
         assert!(others.iter().all(|other| *other != task.name(OperationId(7))));
+    }
+
+    #[test]
+    fn units_are_confirmed_for_the_table_and_those_of_registers_for_the_sources_too() {
+        let range = TokenRange { after: Token(1), end: Token(2) };
+        let task = |table, source: u8| {
+            let task = Task { table, ranges: vec![range], sources: vec![HostId([source; 16])] };
+            task.confirms(OperationId(7))
+        };
+        let (one, two) = (TableId([1; 16]), TableId([2; 16]));
+        assert_eq!(task(one, 3), task(one, 4));
+        assert_ne!(task(one, 3), task(two, 3));
+        assert_ne!(task(STATE_TABLE, 3), task(STATE_TABLE, 4));
     }
 }

@@ -84,6 +84,12 @@ impl Moving {
         self.of_token(token).is_some()
     }
 
+    /// True if the token's range is taken from the node.
+    pub(super) fn is_taken_from(&self, node: NodeIndex, token: Token) -> bool {
+        let moving = self.of_token(token).map(|moving| moving.range.placement());
+        moving.is_some_and(|sets| sets.old.contains(&node) && !sets.new.contains(&node))
+    }
+
     fn of_token(&self, token: Token) -> Option<&MovingRange> {
         let at = self.ranges.partition_point(|moving| moving.range.range.end < token);
         // The last one may go on at the ring's start, and the first one may have begun before its end.

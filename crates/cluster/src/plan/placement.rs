@@ -107,6 +107,11 @@ impl Placement {
         self.transition.borrow().joining().contains(&host_id)
     }
 
+    /// True if a node hands on what it keeps for others, since its ranges have moved and it leaves.
+    pub(crate) fn is_leaving(&self, host_id: HostId) -> bool {
+        self.transition.borrow().is_leaving(host_id)
+    }
+
     /// True if an operation is in this phase.
     pub(crate) fn is_in(&self, id: OperationId, phase: Phase) -> bool {
         self.transition.borrow().phase_of(id) == Some(phase)

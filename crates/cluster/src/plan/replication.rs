@@ -232,6 +232,11 @@ impl Replication {
         self.moving.as_ref().is_some_and(|moving| moving.is_moving(token))
     }
 
+    /// True if an operation takes the token from a node, which is written to until it is done.
+    pub(crate) fn is_taken_from(&self, node: NodeIndex, token: Token) -> bool {
+        self.moving.as_ref().is_some_and(|moving| moving.is_taken_from(node, token))
+    }
+
     /// The replicas whose answers to a read of a token count, alive or not, and those that it needs at a level; at a serial level the electorate of its rounds.
     #[inline]
     pub(crate) fn read(&self, token: Token, level: ConsistencyLevel) -> (&[NodeIndex], &Required) {

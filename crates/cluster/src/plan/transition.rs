@@ -54,6 +54,16 @@ impl Transition {
         Transition { operations, joining, waiting }
     }
 
+    /// True if the new replicas are read of an operation after which a node has no tokens: it hands on what it keeps for others.
+    pub(crate) fn is_leaving(&self, host: HostId) -> bool {
+        let leaves = |operation: &&Rc<Operation>| {
+            let is_left =
+                matches!(&operation.target, Target::Tokens(nodes) if nodes.get(&host).is_some_and(Vec::is_empty));
+            operation.phase == Phase::ReadNew && is_left
+        };
+        self.operations.iter().any(|operation| leaves(&operation))
+    }
+
     /// The nodes that join.
     pub(crate) fn joining(&self) -> &BTreeSet<HostId> {
         &self.joining

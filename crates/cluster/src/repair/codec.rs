@@ -61,7 +61,7 @@ pub(super) fn decode_order(verb: u8, body: &[u8], planned: Epoch) -> Result<JobO
             for _ in 0..count {
                 sources.push(HostId(reader.array()?));
             }
-            JobOrder::Begin(name, Box::new(CopyJob { table, ranges, sources, planned }))
+            JobOrder::Begin(name, Box::new(CopyJob { table, ranges, sources, planned, confirms: None }))
         }
         kind::ASK => JobOrder::Ask(name),
         kind::END => JobOrder::End(name),

@@ -160,7 +160,7 @@ impl Leader {
     ) -> Result<CopyFigures, SessionFailed> {
         for host in participants {
             let sources = participants.iter().copied().filter(|source| source != host).collect();
-            let job = CopyJob { table, ranges: ranges.to_vec(), sources, planned: task.planned };
+            let job = CopyJob { table, ranges: ranges.to_vec(), sources, planned: task.planned, confirms: None };
             let begin = JobOrder::Begin(task.name, Box::new(job));
             let refused = |error| SessionFailed::Refused { table: task.table.clone(), error };
             self.order(*host, begin, task.planned).await.map_err(refused)?;

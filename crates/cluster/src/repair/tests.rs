@@ -25,7 +25,7 @@ fn order() -> impl Strategy<Value = (JobOrder, Epoch)> {
         begin.prop_map(|(name, table, ranges, sources, planned)| {
             let sources = sources.into_iter().map(HostId).collect();
             let planned = Epoch(planned);
-            let job = CopyJob { table: TableId(table), ranges, sources, planned };
+            let job = CopyJob { table: TableId(table), ranges, sources, planned, confirms: None };
             (JobOrder::Begin(JobName(name), Box::new(job)), planned)
         }),
         any::<[u8; 16]>().prop_map(|name| (JobOrder::Ask(JobName(name)), Epoch(0))),
@@ -92,6 +92,7 @@ fn more_sources_than_a_job_may_have_are_malformed() {
         ranges: Vec::new(),
         sources: vec![HostId([1; 16]); SOURCES_MAX + 1],
         planned: Epoch(1),
+        confirms: None,
     };
     let mut bytes = Vec::new();
     encode_order(&JobOrder::Begin(JobName([1; 16]), Box::new(job)), &mut bytes);
@@ -286,7 +287,7 @@ const BODIES: &str = include_str!("../../testdata/repair.txt");
 fn a_body_of_each_kind_has_the_bytes_that_version_1_gave_it() {
     let (name, planned) = (JobName([9; 16]), Epoch(5));
     let (ranges, sources) = (vec![range(-5, 1 << 40)], vec![host(1), host(2)]);
-    let job = CopyJob { table: TableId([7; 16]), ranges, sources, planned };
+    let job = CopyJob { table: TableId([7; 16]), ranges, sources, planned, confirms: None };
     let orders =
         [("begin", JobOrder::Begin(name, Box::new(job))), ("ask", JobOrder::Ask(name)), ("end", JobOrder::End(name))];
     let figures = CopyFigures { units_done: 1, units: 2, rows: 3, bytes: 4, files: 5 };

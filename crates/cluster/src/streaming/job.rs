@@ -1,6 +1,7 @@
 //! The copies that one shard of a receiver makes as one job.
 
 use schema::TableId;
+use storage::CopyName;
 use topology::{Epoch, HostId, Token, TokenRange};
 
 /// One table, some ranges, some sources.
@@ -14,6 +15,8 @@ pub(crate) struct CopyJob {
     pub(crate) sources: Vec<HostId>,
     /// The epoch that it was planned at.
     pub(crate) planned: Epoch,
+    /// The copy that its units are confirmed for, which goes on after a restart where it was. `None`: it is a repair's, which begins again as another job.
+    pub(crate) confirms: Option<CopyName>,
 }
 
 /// A range in the units that its cuts make: `cuts` ascend and are within it.

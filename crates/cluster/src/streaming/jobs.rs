@@ -1,12 +1,13 @@
 //! The jobs of a shard: begun and asked about by the node that leads a repair, one at a time at work.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::time::Duration;
 
 use runtime::sync::Semaphore;
 use runtime::{Group, Instant};
+use topology::operations::OperationId;
 
 use super::ending::Ending;
 use super::error::CopyFailed;
@@ -126,6 +127,24 @@ impl Jobs {
         let _turn = working.ending.or(self.turn.acquire()).await?;
         working.pass_to(JobState::Running);
         self.receiver.copy(job, &working.progress, &working.ending).await
+    }
+
+    /// Forgets the units that are confirmed for operations that are not there any more: no number of one is given twice.
+    pub(crate) fn forget_all_but(&self, operations: &BTreeSet<OperationId>) {
+        let storage = &self.receiver.shards.storage;
+        let confirmed = storage::operations_confirmed(storage).into_iter();
+        let over: Vec<OperationId> = confirmed.filter(|operation| !operations.contains(operation)).collect();
+        if over.is_empty() {
+            return;
+        }
+        let storage = storage.clone();
+        drop(self.receiver.shards.runtime.spawn(Group::Maintenance, async move {
+            for operation in over {
+                if let Err(error) = storage::forget_confirmed(&storage, operation).await {
+                    tracing::warn!(operation = operation.0, %error, "cannot note in the manifest that an operation is over; the next one does");
+                }
+            }
+        }));
     }
 
     /// Figures of the jobs that are known.

@@ -59,11 +59,7 @@ impl Keepers {
         // Nodes of a ring fixed by hand have no epochs in common, by which a copy would be known to be older than a truncation.
         let has_keepers = shards.fence.is_closed() && !shards.storage.planted().is(Bug::BatchCopyOnItself);
         let is_suspect = |node| nodes.peer(node).is_some_and(internode::Peer::is_suspect);
-        // A node that joins is gone if its operation is aborted.
-        let may_keep = |node: &NodeIndex| {
-            let is_other = *node != nodes.local() && nodes.is_alive(*node);
-            is_other && !placement.is_joining(nodes.ring().node(*node).host_id)
-        };
+        let may_keep = |node: &NodeIndex| may_keep(placement, &nodes, *node);
         let live: Vec<NodeIndex> = match has_keepers {
             true => node_indices(nodes.ring()).filter(may_keep).collect(),
             false => Vec::new(),
@@ -158,6 +154,45 @@ impl Keepers {
     fn host(&self, node: NodeIndex) -> HostId {
         self.nodes.ring().node(node).host_id
     }
+}
+
+/// True if a node may keep what this one hands to it: one that joins is gone if its operation is aborted, and one that leaves when it is done.
+fn may_keep(placement: &Placement, nodes: &Nodes, node: NodeIndex) -> bool {
+    let host = nodes.ring().node(node).host_id;
+    let stays = !placement.is_joining(host) && !placement.is_leaving(host);
+    node != nodes.local() && nodes.is_alive(node) && stays
+}
+
+/// Hands mutations of a write that began at `created` to a node that stays, which logs them as its copy of a batch whose coordinator is gone, and delivers them: to one replica of
+/// each at least, or as hints. Nodes of this datacenter are asked first. The plans rest on `planned`.
+pub(super) async fn hand_over(
+    (shards, placement): (&Rc<Shards>, &Placement),
+    created: i64,
+    mutations: &[Vec<u8>],
+    planned: Epoch,
+) -> Result<(), (HostId, ReplicaError)> {
+    let nodes = placement.nodes();
+    let ring = nodes.ring();
+    let own = ring.local_node();
+    // Of no start: this node, asked about it, does not know it.
+    let name =
+        BatchName { host_id: own.host_id, boot: 0, shard: shards.here().0, sequence: shards.runtime.random_u64() };
+    let mut stay: Vec<NodeIndex> = node_indices(ring).filter(|node| may_keep(placement, &nodes, *node)).collect();
+    stay.sort_by_key(|node| (ring.node(*node).datacenter != own.datacenter, shards.runtime.random_u64()));
+    let mut refused = (own.host_id, ReplicaError::Gone { shard: shards.here().into() });
+    let (runtime, time) = (&shards.runtime, copy_time(shards));
+    for node in stay {
+        let Some(peer) = nodes.peer(node) else { continue };
+        let asked = runtime.timeout(time, ask_to_copy(peer, (name, created), mutations, (time, planned))).await;
+        match asked.unwrap_or_else(|Elapsed| Err(ReplicaError::Gone { shard: nodes.shard_of(node) })) {
+            Ok(()) => {
+                stdx::sometimes!("a hint is handed to another node");
+                return Ok(());
+            }
+            Err(error) => refused = (ring.node(node).host_id, error),
+        }
+    }
+    Err(refused)
 }
 
 /// Of batches that a start has found in this shard's log, those that are done as another node knows. Each other node is asked as soon as it is up, all side by side, for a while.

@@ -4,9 +4,10 @@ use std::rc::Rc;
 
 use runtime::ShardId;
 use storage::{Ack, ApplyError, TryOutcome};
-use topology::{ConsistencyLevel, Required};
+use topology::{ConsistencyLevel, Epoch, HostId, Required};
 
 use super::electors::Electors;
+use super::keepers::hand_over;
 use super::missed::Hinting;
 use super::planned::{PlannedMutation, onto_one_ring};
 use super::rounds::{Kind, Needs};
@@ -77,6 +78,23 @@ impl Writes {
     ) -> Result<(), Failure> {
         onto_one_ring(&mut planned, &self.placement, &self.shards.fence);
         self.write_planned(planned, Needs::Level(ConsistencyLevel::One), Kind::HINT.since(created)).await
+    }
+
+    /// Hands what another node missed of a write that began at `created` to a node that stays, which delivers it later. The plans rest on `planned`. The error names who refuses.
+    pub(crate) async fn hand_over(
+        &self,
+        created: i64,
+        mutations: &[Vec<u8>],
+        planned: Epoch,
+    ) -> Result<(), (HostId, ReplicaError)> {
+        hand_over((&self.shards, &self.placement), created, mutations, planned).await
+    }
+
+    /// Logged batches of this shard, and copies of those whose coordinators are not up, that are not delivered.
+    pub(crate) fn undelivered_batches(&self) -> usize {
+        let (unfinished, copies) = (self.shards.storage.unfinished_batches(), &self.shards.copies);
+        let own = unfinished.saturating_sub(usize::try_from(copies.count()).unwrap_or(usize::MAX));
+        own + copies.count_of(|coordinator| !self.placement.is_up(coordinator))
     }
 
     /// Commits a proposal's mutations, and the register of it, at a level. At ANY no replica is waited for: a chosen proposal is not lost.

@@ -4,6 +4,7 @@ mod batches;
 mod counters;
 mod deadlines;
 mod fence;
+mod leaving;
 mod levels;
 mod moving;
 mod operations;

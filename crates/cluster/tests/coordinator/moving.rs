@@ -38,14 +38,22 @@ pub fn moving() -> Vec<&'static [u8]> {
     keys
 }
 
-/// The same with so many replicas.
-fn moving_of(replication_factor: u32) -> Vec<&'static [u8]> {
+/// True if the third node gains a key's range, with two replicas.
+pub fn gains(key: &[u8]) -> bool {
+    gains_of(key, 2)
+}
+
+fn gains_of(key: &[u8], replication_factor: u32) -> bool {
     let ring = crate::world::ring_after();
     let rules = topology::Strategies::default();
     let strategy = topology::ReplicationStrategy::Simple { replication_factor };
     let rules = rules.rules(&strategy).expect("it is built in");
-    let gains = |key: &&[u8]| topology::replicas(&ring, &*rules, token_of(key)).iter().any(|node| node.0 == 2);
-    KEYS.chunks(1).filter(gains).collect()
+    topology::replicas(&ring, &*rules, token_of(key)).iter().any(|node| node.0 == 2)
+}
+
+/// The same with so many replicas.
+pub fn moving_of(replication_factor: u32) -> Vec<&'static [u8]> {
+    KEYS.chunks(1).filter(|key| gains_of(key, replication_factor)).collect()
 }
 
 /// A key whose only replica is a node, before an operation and after it.

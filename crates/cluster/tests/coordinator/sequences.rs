@@ -1,16 +1,20 @@
 //! Sequences of moving ranges that break careless versions, by their names.
 
 use std::rc::Rc;
+use std::time::Duration;
 
-use cluster::coordinator::{AgreementError, Failure, Proposed};
+use cluster::coordinator::{AgreementError, Failure, KeyspaceToCopy, Proposed, receiving};
 use cluster::paxos::Purpose;
+use runtime::Group;
 use runtime::sim::Link;
 use topology::ConsistencyLevel::{Quorum, Serial};
+use topology::ReplicationStrategy;
 use topology::operations::Phase;
 
+use crate::moving::{alter, moving_from, moving_of, pass};
 use crate::serial::{Attempt, KEY, begin, prepare, propose, read, write};
 use crate::tenures::{exchange_in, on, until_all_up};
-use crate::world::{Member, PAUSE, on_nodes};
+use crate::world::{Member, PAUSE, Shape, TABLE, altering_operation, on_nodes};
 
 const CUT: Link = Link {
     latency_min_nanos: 20_000,
@@ -21,6 +25,9 @@ const CUT: Link = Link {
     is_cut: true,
 };
 
+/// By then nothing arrives any more that a link held.
+const FORGOTTEN: Duration = Duration::from_secs(120);
+
 /// An attempt of a node that a majority has promised.
 async fn prepared_on(node: &Rc<Member>, coordinator: u8) -> Attempt {
     let prepared = on(node, coordinator, |member| async move {
@@ -30,6 +37,58 @@ async fn prepared_on(node: &Rc<Member>, coordinator: u8) -> Attempt {
         Ok::<_, AgreementError>(attempt)
     });
     prepared.await.expect("all are up")
+}
+
+/// RF 3 → 1: {A, B, C} → {A}. A write reaches B and C, and is acknowledged; A, which stays, copies. It must have it.
+#[test]
+fn three_to_one() {
+    on_nodes(3, 3, async |node| {
+        until_all_up(&node).await;
+        let key = moving_of(1)[0];
+        node.site.link(0, 2, CUT);
+        node.runtime.sleep(10 * PAUSE).await;
+        assert_eq!(node.write(vec![node.planned(key)], Quorum).await, Ok(()));
+        node.runtime.sleep(FORGOTTEN).await;
+        node.site.link(0, 2, Link { is_cut: false, ..CUT });
+        until_all_up(&node).await;
+        assert_eq!(node.holders(key).await, [0, 1]);
+        for phase in [Phase::Queued, Phase::Planned, Phase::WriteBoth, Phase::Copy, Phase::ReadNew] {
+            alter(&node, phase, 1).await;
+            let epoch = node.coordinator.ring().epoch().0;
+            node.on(2, move |staying| async move { staying.apply_to(epoch) }).await;
+            if phase == Phase::Copy {
+                let copied = node.on(2, |staying| async move {
+                    let strategy = ReplicationStrategy::Simple { replication_factor: 1 };
+                    let keyspace = KeyspaceToCopy { name: "ks".to_owned(), strategy, tables: vec![TABLE] };
+                    let operation = altering_operation(Shape::Simple(3), Phase::Copy, 1);
+                    receiving(&staying.coordinator).receive(&operation, &[keyspace]).await
+                });
+                copied.await.expect("the others are up");
+            }
+        }
+        let rows = node.on(2, move |staying| async move { staying.own_rows_of(TABLE, key).await }).await;
+        assert_eq!(rows, 1, "it is read from this node alone");
+        assert_eq!(node.read(key, Quorum).await, Ok(1));
+    });
+}
+
+/// A → B: an unfinished write reaches A. A read in *write both* returns it, and so does each later one in *read new*, though nothing was copied.
+#[test]
+fn read_goes_back() {
+    on_nodes(1, 2, async |node| {
+        for phase in [Phase::Planned, Phase::WriteBoth] {
+            pass(&node, phase).await;
+        }
+        let key = moving_from(&node, 0);
+        node.coordinator.storage().apply(&node.planned(key).mutation).expect("there is room");
+        let read = async || node.on(1, move |reader| async move { reader.read(key, Quorum).await }).await;
+        assert_eq!(read().await, Ok(1));
+        assert_eq!(node.holders(key).await, [0, 2], "it is not returned before the new replica has it");
+        for phase in [Phase::Copy, Phase::ReadNew] {
+            pass(&node, phase).await;
+            assert_eq!(read().await, Ok(1), "{phase}");
+        }
+    });
 }
 
 /// A loses the range to B. What was promised to a plan of A alone counts for no proposal in *write both*; and B's acceptance from then is not that of a majority when B is
@@ -50,11 +109,16 @@ fn carried_over_acceptance() {
         let mut attempt = prepared_on(&node, c).await;
         node.site.link(a, b, CUT);
         node.runtime.sleep(10 * PAUSE).await;
-        let alone = on(&node, a, |member| async move {
-            let mut attempt = begin(&member, Serial, Purpose::Write).await?;
-            prepare(&mut attempt).await
-        });
-        assert!(alone.await.is_err(), "a majority of the new set is B");
+        on(&node, a, |member| async move {
+            let runtime = member.runtime.clone();
+            drop(runtime.spawn(Group::Query, async move {
+                let mut attempt = begin(&member, Serial, Purpose::Write).await.expect("B is up, as A knows");
+                // It proposes nothing, whatever comes of it.
+                let _ = prepare(&mut attempt).await;
+            }));
+        })
+        .await;
+        node.runtime.sleep(50 * PAUSE).await;
         let (proposed, mut attempt) = on(&node, c, |_| async move { (propose(&mut attempt, 6).await, attempt) }).await;
         assert_eq!(proposed, Ok(Proposed::Overtaken), "A has not accepted it");
         node.site.link(a, b, Link { is_cut: false, ..CUT });

@@ -55,6 +55,8 @@ pub enum Change {
     JoiningBefore(Phase),
     /// Two nodes exchange their tokens; the operation is in this phase, or over.
     Exchange(Phase, u8, u8),
+    /// The first of three nodes leaves; the operation is in this phase.
+    Leaving(Phase),
     /// The keyspace is to have so many replicas, as its schema says from the first phase on; the operation is in this phase.
     Altering(Phase, u32),
     /// The table is emptied.
@@ -189,6 +191,12 @@ pub fn altering_operation(shape: Shape, phase: Phase, replication_factor: u32) -
 pub fn joining_operation(phase: Phase) -> Operation {
     let (_, operation) = joining(Shape::Simple(1), 1, phase, 0);
     Rc::unwrap_or_clone(operation)
+}
+
+/// The operation by which the first node leaves.
+fn leaving_operation(phase: Phase) -> Operation {
+    let target = Target::Tokens([(host_id(0), Vec::new())].into());
+    Operation { kind: Kind::Decommission, target, ..joining_operation(phase) }
 }
 
 pub fn table() -> Table {
@@ -371,6 +379,10 @@ impl Member {
             Change::Joining(phase) => {
                 let (ring, operation) = joining(self.site.shape, epoch.0, phase, self.number);
                 coordinator.install_ring(ring, Some(operation));
+            }
+            Change::Leaving(phase) => {
+                let ring = ring(self.site.shape, epoch.0, NODES, self.number);
+                coordinator.install_ring(ring, [Rc::new(leaving_operation(phase))]);
             }
             Change::JoiningBefore(phase) => {
                 let (ring, operation) = joining(self.site.shape, epoch.0, phase, self.number);

@@ -17,7 +17,7 @@ use planted::Bug;
 use query::{LowBoundDomain, NodeInfo, SchemaDomain, TruncationsDomain, pending_truncations, truncations_of};
 use runtime::{FileLock, Group, Mesh, Runtime, ShardId, TcpListener};
 use schema::Schema;
-use server::{ListenError, Listeners};
+use server::{ListenError, Listeners, Server};
 use storage::{OpenError, Truncations};
 use topology::operations::Operation;
 use topology::{Epoch, HostId, ReplicationStrategy};
@@ -111,7 +111,7 @@ impl BootSequence {
             }
             let (reactor, shards) = (self.runtime.reactor_name(), self.runtime.shard_count());
             ready(Ready { listening, reactor, shards, boot: boot.number });
-            failed = self.ended(cluster.as_ref()).await;
+            failed = self.serve_clients(&server, cluster.as_ref()).await;
         }
         server.stop_accepting();
         if let Some(cluster) = cluster {
@@ -163,6 +163,25 @@ impl BootSequence {
             None
         };
         first(async { Some(work.await) }, signalled).await
+    }
+
+    /// Serves clients until the node is to end. One that leaves the cluster ends them when its ranges have moved, before the other nodes refuse it: what it does for them
+    /// would fail.
+    async fn serve_clients(&self, server: &Server, cluster: Option<&Cluster>) -> Result<(), NodeError> {
+        let Some(of) = cluster else { return self.ended(None).await };
+        let ended = async { Some(self.ended(cluster).await) };
+        let moved = async {
+            of.ranges_moved().await;
+            None
+        };
+        if let Some(ended) = first(ended, moved).await {
+            return ended;
+        }
+        server.stop_accepting();
+        self.all(&Command::EndClients).await?;
+        of.stop_accepting_clients();
+        tracing::info!("this node's ranges have moved; it serves no clients any more");
+        self.ended(cluster).await
     }
 
     /// Waits until the node is to end: by a signal, since its cluster does not accept it, or since it was decommissioned.

@@ -109,6 +109,8 @@ struct Inner {
     lost: RefCell<BTreeSet<HostId>>,
     /// This node accepts clients.
     is_ready: Cell<bool>,
+    /// Other nodes that accept clients, or answer some still, as their last answers say.
+    serving: RefCell<BTreeSet<HostId>>,
     announced: RefCell<Announced>,
     leaving: Leaving,
     driving: Rc<Driving>,
@@ -174,6 +176,7 @@ impl Cluster {
                 vital: Vital::new(runtime),
                 lost: RefCell::default(),
                 is_ready: Cell::new(false),
+                serving: RefCell::default(),
                 announced: RefCell::default(),
                 leaving: Leaving::default(),
                 driving: Rc::default(),
@@ -251,6 +254,19 @@ impl Cluster {
                 }
             }
         }));
+    }
+
+    /// Waits until this node's ranges have moved, if it leaves.
+    pub(super) async fn ranges_moved(&self) {
+        let inner = &self.inner;
+        let has_moved = || {
+            let registry = inner.registry.borrow();
+            let own = registry.node(inner.local.host_id());
+            own.is_some_and(|node| node.state == NodeState::Leaving && node.tokens.is_empty())
+        };
+        while !has_moved() {
+            inner.has_news.notified().await;
+        }
     }
 
     /// No further clients are accepted.
@@ -437,6 +453,10 @@ impl Inner {
     /// A start of a node is ready for clients, or none is. Answers on the connection that this node dials say so, in their order; heartbeats of the
     /// connection that the other one dials may be overtaken by them.
     fn hear_ready(&self, host_id: HostId, ready: Option<u64>) {
+        match ready {
+            Some(_) => self.serving.borrow_mut().insert(host_id),
+            None => self.serving.borrow_mut().remove(&host_id),
+        };
         // Until its start is registered, clients have no address of a node that has moved.
         let is_moved = self.moved.borrow().address_of(host_id).is_some();
         let is_up = self.is_up(host_id);

@@ -5,6 +5,7 @@
 mod facts;
 mod hints;
 mod repair;
+mod streams;
 mod timeouts;
 
 use std::net::SocketAddr;
@@ -24,6 +25,7 @@ use storage::{CompactionKind, Garbage, Shard, SnapshotError};
 use topology::{HostId, Token};
 
 use hints::{hint_facts, set_hints};
+use streams::stream_facts;
 use timeouts::{set_timeout, timeout};
 
 use super::cluster::departures::Departures;
@@ -180,6 +182,7 @@ impl Operator {
             }
             Question::RemoveNode { host_id, is_forced } => self.remove_node(&host_id, is_forced).await,
             Question::Operations => Ok(Answer::Operations(operations_facts(self.of_cluster()?))),
+            Question::Streams => Ok(Answer::Streams(stream_facts(self.engine.coordinator()))),
             Question::AbortOperation(number) => {
                 abort_operation(self.of_cluster()?, number).await.map(|()| Answer::Done).map_err(Refusal::Refused)
             }

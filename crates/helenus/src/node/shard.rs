@@ -48,6 +48,8 @@ pub(super) enum Command {
     FinishBatches,
     /// Remove logs of another shard count.
     Retire,
+    /// Answer what is under way of clients, and end their connections.
+    EndClients,
     /// Answer what is under way, of clients and of other nodes; nothing is answered any more then.
     Drain,
     /// Sync the log. When all shards are drained, since each writes for the others' clients too.
@@ -144,6 +146,7 @@ impl ShardNode {
                 Command::Serve(serving) => self.serve(*serving).await,
                 Command::FinishBatches => self.finish_batches().await,
                 Command::Retire => self.retire().await,
+                Command::EndClients => self.end_clients().await,
                 Command::Drain => self.drain().await,
                 Command::Sync => self.sync().await,
                 Command::End => return responder.reply(Ok(())),
@@ -322,12 +325,18 @@ impl ShardNode {
         operator.listen(seat);
     }
 
-    async fn drain(&self) -> Answer {
+    async fn end_clients(&self) -> Answer {
         let server = self.handles.server.borrow().clone();
         if let Some(server) = server {
             server.drain(DRAIN_PATIENCE).await;
-            self.report(&server);
         }
+        Ok(())
+    }
+
+    async fn drain(&self) -> Answer {
+        self.end_clients().await?;
+        let server = self.handles.server.borrow().clone();
+        server.iter().for_each(|server| self.report(server));
         // After the clients: where two nodes end at once, each may need the other for what its clients have asked.
         let engine = self.handles.engine.borrow().clone();
         if let Some(engine) = engine {

@@ -300,6 +300,22 @@ fn a_node_gets_another_number_of_tokens() {
     assert_eq!((site.state(1), site.tokens(1)), (Some(NodeState::Normal), 8));
 }
 
+/// It may wait for the copy of a node that is dead.
+#[test]
+fn a_departure_ends_the_node_s_own_change_of_tokens() {
+    for steps in 0..=4 {
+        let mut site = Site::new(2);
+        site.request(OperationRequest::TokenCount(host(1), 8)).expect("it may");
+        (0..steps).for_each(|_| site.step(1).expect("it goes on"));
+        let own = site.planning().without_own_of(host(1));
+        assert_eq!(own.len(), usize::from(steps < 4), "new replicas are read already: {own:?}");
+        assert_eq!(site.planning().without_own_of(host(2)), []);
+        let removal = Leave { host_id: host(1), departure: Departure::Removal, is_forced: true };
+        let forced = site.planning().leave_by_force(&removal, [host(1)].into());
+        assert_eq!(forced, None, "no departure is queued yet");
+    }
+}
+
 #[test]
 fn given_tokens_are_kept_as_they_are_and_taken_once() {
     let mut site = Site::new(1);
@@ -446,6 +462,35 @@ fn a_receiver_confirms_once() {
     site.request(OperationRequest::Copied(OperationId(1), host(4))).expect("it may");
     let copied = site.operations.operation(OperationId(1)).map(|operation| operation.copied.clone());
     assert_eq!(copied, Some([host(4)].into()));
+}
+
+/// The leader waits for it in ReadNew; an operator gives it up where the node is lost.
+#[test]
+fn a_node_that_leaves_confirms_that_it_has_handed_on_its_hints() {
+    for is_lost in [false, true] {
+        let mut site = Site::new(2);
+        site.apply(PlannedChanges {
+            nodes: vec![NodeChange::SetState(host(1), NodeState::Leaving)],
+            operations: vec![site.planning().leave(&decommission(1), BTreeSet::new())],
+            ..PlannedChanges::default()
+        });
+        let copied = |site: &Site| site.operations.operation(OperationId(1)).map(|operation| operation.copied.clone());
+        (0..4).for_each(|_| {
+            assert_eq!(site.planning().give_up_hints(host(1)), None, "it waits for none yet");
+            site.step(1).expect("it goes on");
+        });
+        site.request(OperationRequest::Copied(OperationId(1), host(2))).expect("it is nothing");
+        assert_eq!(copied(&site), Some(BTreeSet::new()), "another node has nothing to hand on");
+        assert_eq!(site.planning().give_up_hints(host(2)), None);
+        match is_lost {
+            true => site.apply(site.planning().give_up_hints(host(1)).expect("it waits for it")),
+            false => site.request(OperationRequest::Copied(OperationId(1), host(1))).expect("it may"),
+        }
+        assert_eq!(copied(&site), Some([host(1)].into()));
+        assert_eq!(site.planning().give_up_hints(host(1)), None, "it does not wait any more");
+        site.step(1).expect("it goes on");
+        assert_eq!(copied(&site), None, "it is done");
+    }
 }
 
 #[test]

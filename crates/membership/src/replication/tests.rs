@@ -269,9 +269,9 @@ fn a_node_copies_its_ranges_again() {
     let changes = site.planning().rebuild(&rebuild(2, None)).expect("it may");
     site.apply(changes);
     site.step(2);
-    assert_eq!(site.planning().without_copy_of(host(1)), None);
-    let ended = site.planning().without_copy_of(host(2)).expect("it copies");
-    site.operations = site.operations.apply([ended]);
+    assert_eq!(site.planning().without_own_of(host(1)), []);
+    let ended = site.planning().without_own_of(host(2));
+    site.operations = site.operations.apply(ended);
     assert_eq!(site.operations.all().len(), 0);
 
     let mut empty = Site::new(1);

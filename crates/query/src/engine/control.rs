@@ -1,6 +1,6 @@
 //! What a shard does when another calls it about anything but data.
 
-use cluster::coordinator::Hints;
+use cluster::coordinator::{Hints, hand_on};
 use runtime::{Group, Responder};
 
 use super::Engine;
@@ -122,6 +122,9 @@ impl Engine {
             ControlRequest::PendingHints => {
                 let pending = self.inner.coordinator.hints().map(Hints::pending).unwrap_or_default();
                 responder.reply(ControlReply::PendingHints(pending));
+            }
+            ControlRequest::HandOn => {
+                responder.reply(ControlReply::NotHandedOn(hand_on(&self.inner.coordinator)));
             }
             ControlRequest::Clients => responder.reply(ControlReply::Clients(self.inner.clients.all())),
             ControlRequest::Install { text, keyspace } => {

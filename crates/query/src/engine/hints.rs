@@ -17,6 +17,16 @@ pub fn deliver_hints(engine: &Engine) {
     });
 }
 
+/// Counts the nodes for which hints wait on all shards, and batches that are not delivered: see [`cluster::coordinator::hand_on`]. The error is a sentence: a shard has not answered.
+pub async fn hand_on(engine: &Engine) -> Result<usize, String> {
+    let replies = engine.on_all_shards(|| ControlRequest::HandOn).await.map_err(|error| error.to_string())?;
+    let of_shards = replies.into_iter().map(|(_, reply)| match reply {
+        ControlReply::NotHandedOn(count) => count,
+        reply => panic!("a shard says what it has not handed on, not {reply:?}"),
+    });
+    Ok(of_shards.sum())
+}
+
 /// The hints that wait on all shards, one sum for each node.
 pub(super) async fn pending_hints(engine: &Engine) -> Result<Vec<NodeHints>, QueryError> {
     let replies = engine.on_all_shards(|| ControlRequest::PendingHints).await?;

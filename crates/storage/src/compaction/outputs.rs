@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::rc::Rc;
 
 use mutation::{ClusteringRef, Deletion, RowRef};
+use planted::Bug;
 use schema::Table;
 use sstable::helenus_component::Origin;
 use sstable::{Descriptor, Marker, Version};
@@ -12,7 +13,7 @@ use topology::Token;
 use crate::compaction::merge::Sink;
 use crate::compaction::strategy::{Cut, FILES_MAX};
 use crate::compaction::task::CompactionError;
-use crate::manifest::{FileName, Record};
+use crate::manifest::{FileName, LiveRecord, Record};
 use crate::shard::Shard;
 use crate::space::{self, DiskReservation};
 use crate::sstable::{Estimates, SstableWriter, WriteError};
@@ -198,7 +199,12 @@ impl Outputs {
         let Some((name, writer)) = self.current.take() else { return Ok(()) };
         self.bytes += writer.data_bytes().saturating_sub(self.counted);
         // What is left of it after an error is known by this.
-        self.finished.push(name);
+        self.finished.push(name.clone());
+        if self.is_copy && self.shard.planted().is(Bug::UnitListedUnsynced) {
+            let end = crate::write_start(&self.shard).expect("the log takes records");
+            let live = LiveRecord { name, is_shared: false, end, covered: None };
+            self.shard.manifest().append(Record::Live(live)).await?;
+        }
         writer.finish().await?;
         Ok(())
     }

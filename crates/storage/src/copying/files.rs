@@ -17,7 +17,7 @@ use crate::sstable::{Estimates, Scan, Sstable, WriteError};
 use crate::tables::Content;
 
 /// Files that are merged into one: few enough that one record of the manifest names all that a unit has.
-const FILES_MAX: usize = 32;
+pub(crate) const FILES_MAX: usize = 32;
 /// Bytes that all files of a merge read ahead together.
 const AHEAD_BYTES: usize = 4 << 20;
 

@@ -11,7 +11,7 @@ use topology::TokenRange;
 use super::files::UnitFiles;
 use super::{CopyError, PurgeHold};
 use crate::error::ApplyError;
-use crate::manifest::{Record, ReplacedRecord};
+use crate::manifest::{ConfirmedRecord, CopyName, Record, ReplacedRecord};
 use crate::memtable::{Memtable, TableShape};
 use crate::options::ReplayPosition;
 use crate::shard::{Engine, Shard};
@@ -51,6 +51,8 @@ pub struct CopyTarget {
     /// The one that is being written.
     writing: Option<Rc<Memtable>>,
     files: UnitFiles,
+    /// The copy and the range of it that are confirmed when the files are listed.
+    confirms: Option<(CopyName, TokenRange)>,
     /// True while the manifest may hold a record that names the files.
     is_undecided: bool,
     memory_max: usize,
@@ -92,10 +94,17 @@ impl CopyTarget {
             content,
             writing: None,
             files,
+            confirms: None,
             is_undecided: false,
             memory_max,
             _hold: hold,
         })
+    }
+
+    /// Has the record that lists the unit confirm a range of a copy, of which nothing else is to come. It does not wrap.
+    pub fn confirm(&mut self, name: CopyName, range: TokenRange) {
+        assert!(range.after < range.end, "a range that a copy confirms does not wrap");
+        self.confirms = Some((name, range));
     }
 
     /// Adds a mutation. The same one may be added several times, and in any order. Waits for memory that others have, at most a minute. After an error
@@ -162,7 +171,7 @@ impl CopyTarget {
         Ok(Some(if is_full || is_worth_a_file { Before::Write } else { Before::Wait }))
     }
 
-    /// Writes what was put to files, and has all of them be the table's: with one record, and read from then on. Nothing was put: no file.
+    /// Writes what was put to files, and has all of them be the table's: with one record, and read from then on. Nothing was put: no file, and nothing is confirmed.
     pub async fn finish(mut self) -> Result<Copied, CopyError> {
         self.write_file().await?;
         let opened = self.files.open().await?;
@@ -228,7 +237,7 @@ impl CopyTarget {
             let record = ReplacedRecord { table, folder, end, inputs: Vec::new(), outputs: self.files.descriptors() };
             // From here on it is for whoever gives up to see to it that the manifest does not name what is removed.
             self.is_undecided = true;
-            match shard.manifest().append(Record::Replaced(record)).await {
+            match shard.manifest().append(self.record_of(record)).await {
                 Ok(()) => {
                     self.is_undecided = false;
                     self.read_from_now_on(opened);
@@ -239,6 +248,14 @@ impl CopyTarget {
             drop(permit);
             shard.runtime().sleep(rest).await;
             rest = (rest * 2).min(RETRY_MAX);
+        }
+    }
+
+    /// The record that names the files: one with what it confirms, so that a power cut leaves both or neither.
+    fn record_of(&self, files: ReplacedRecord) -> Record {
+        match self.confirms.filter(|_| self.shard.manifest().contents().confirmed.has_room()) {
+            Some((name, range)) => Record::Copied(files, ConfirmedRecord { name, ranges: vec![range] }),
+            None => Record::Replaced(files),
         }
     }
 

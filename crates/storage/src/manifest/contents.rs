@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use schema::TableId;
 
+use crate::manifest::confirmed::ConfirmedCopies;
 use crate::manifest::record::{Destination, FileName, GoneRecord, LiveRecord, Record, ReplacedRecord};
 use crate::options::ReplayPosition;
 
@@ -18,6 +19,8 @@ pub struct Contents {
     pub gone: Vec<GoneRecord>,
     /// For each table the place up to which its records in the log are in files.
     pub covered: BTreeMap<TableId, ReplayPosition>,
+    /// The ranges that copies for operations have brought.
+    pub confirmed: ConfirmedCopies,
 }
 
 impl Contents {
@@ -39,6 +42,12 @@ impl Contents {
                 self.gone.push(gone);
             }
             Record::Replaced(replaced) => self.replace(&replaced),
+            Record::Copied(copied, confirmed) => {
+                self.replace(&copied);
+                self.confirmed.add(confirmed);
+            }
+            Record::Confirmed(confirmed) => self.confirmed.add(confirmed),
+            Record::CopiesEnded(operation) => self.confirmed.forget(operation),
             // It stands in a file of its own.
             Record::InForce(_) => {}
         }
@@ -84,12 +93,13 @@ impl Contents {
         let covered = self.covered.iter().map(|(table, position)| Record::Covered(*table, *position));
         let live = self.live.iter().cloned().map(Record::Live);
         let gone = self.gone.iter().cloned().map(Record::Gone);
-        covered.chain(live).chain(self.begun.iter().cloned().map(Record::Begun)).chain(gone)
+        let confirmed = self.confirmed.records().map(Record::Confirmed);
+        covered.chain(live).chain(self.begun.iter().cloned().map(Record::Begun)).chain(gone).chain(confirmed)
     }
 
     /// How many [`Contents::records`] gives.
     pub fn record_count(&self) -> usize {
-        self.covered.len() + self.live.len() + self.begun.len() + self.gone.len()
+        self.covered.len() + self.live.len() + self.begun.len() + self.gone.len() + self.confirmed.record_count()
     }
 
     /// Nothing is left of a file that was begun or is gone: no record of it is needed.

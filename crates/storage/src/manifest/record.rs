@@ -3,7 +3,10 @@
 use schema::TableId;
 use sstable::Descriptor;
 use stdx::{ReadError, Reader};
+use topology::operations::OperationId;
+use topology::{Token, TokenRange};
 
+use crate::manifest::confirmed::{ConfirmedRecord, CopyName};
 use crate::options::ReplayPosition;
 
 /// Which SSTable it is.
@@ -80,6 +83,12 @@ pub enum Record {
     InForce(u16),
     /// A compaction's outputs count in the place of its inputs.
     Replaced(ReplacedRecord),
+    /// The files of a copied unit count from here on, and the unit's range is confirmed.
+    Copied(ReplacedRecord, ConfirmedRecord),
+    /// Ranges of a copy that were confirmed before the manifest was compacted.
+    Confirmed(ConfirmedRecord),
+    /// An operation is over: what copies for it have confirmed means nothing any more.
+    CopiesEnded(OperationId),
 }
 
 const BEGUN: u8 = 1;
@@ -88,6 +97,9 @@ const COVERED: u8 = 3;
 const GONE: u8 = 4;
 const IN_FORCE: u8 = 5;
 const REPLACED: u8 = 6;
+const COPIED: u8 = 7;
+const CONFIRMED: u8 = 8;
+const COPIES_ENDED: u8 = 9;
 
 impl Record {
     /// The greatest boot of the positions that it names; 0: it names none.
@@ -95,8 +107,9 @@ impl Record {
         match self {
             Record::Live(live) => live.covered.map_or(live.end.boot, |covered| covered.boot.max(live.end.boot)),
             Record::Covered(_, position) => position.boot,
-            Record::Replaced(replaced) => replaced.end.boot,
+            Record::Replaced(replaced) | Record::Copied(replaced, _) => replaced.end.boot,
             Record::Begun(_) | Record::Gone(_) | Record::InForce(_) => 0,
+            Record::Confirmed(_) | Record::CopiesEnded(_) => 0,
         }
     }
 
@@ -141,18 +154,20 @@ impl Record {
             }
             Record::Replaced(replaced) => {
                 out.push(REPLACED);
-                out.extend_from_slice(&replaced.table.0);
-                push_text(&replaced.folder, &mut out);
-                push_position(&replaced.end, &mut out);
-                push_count(replaced.inputs.len(), &mut out);
-                for (descriptor, is_shared) in &replaced.inputs {
-                    push_text(&descriptor.to_string(), &mut out);
-                    out.push(u8::from(*is_shared));
-                }
-                push_count(replaced.outputs.len(), &mut out);
-                for descriptor in &replaced.outputs {
-                    push_text(&descriptor.to_string(), &mut out);
-                }
+                push_replaced(replaced, &mut out);
+            }
+            Record::Copied(copied, confirmed) => {
+                out.push(COPIED);
+                push_confirmed(confirmed, &mut out);
+                push_replaced(copied, &mut out);
+            }
+            Record::Confirmed(confirmed) => {
+                out.push(CONFIRMED);
+                push_confirmed(confirmed, &mut out);
+            }
+            Record::CopiesEnded(operation) => {
+                out.push(COPIES_ENDED);
+                out.extend_from_slice(&operation.0.to_be_bytes());
             }
         }
         out
@@ -191,6 +206,32 @@ fn push_position(position: &ReplayPosition, out: &mut Vec<u8>) {
     out.extend_from_slice(&position.sequence.to_be_bytes());
 }
 
+fn push_replaced(replaced: &ReplacedRecord, out: &mut Vec<u8>) {
+    out.extend_from_slice(&replaced.table.0);
+    push_text(&replaced.folder, out);
+    push_position(&replaced.end, out);
+    push_count(replaced.inputs.len(), out);
+    for (descriptor, is_shared) in &replaced.inputs {
+        push_text(&descriptor.to_string(), out);
+        out.push(u8::from(*is_shared));
+    }
+    push_count(replaced.outputs.len(), out);
+    for descriptor in &replaced.outputs {
+        push_text(&descriptor.to_string(), out);
+    }
+}
+
+fn push_confirmed(confirmed: &ConfirmedRecord, out: &mut Vec<u8>) {
+    out.extend_from_slice(&confirmed.name.operation.0.to_be_bytes());
+    out.extend_from_slice(&confirmed.name.copy);
+    push_count(confirmed.ranges.len(), out);
+    for TokenRange { after, end } in &confirmed.ranges {
+        assert!(after < end, "a range that a copy confirms does not wrap");
+        out.extend_from_slice(&after.0.to_be_bytes());
+        out.extend_from_slice(&end.0.to_be_bytes());
+    }
+}
+
 fn read(reader: &mut Reader<'_>) -> Result<Record, String> {
     match reader.u8().map_err(short)? {
         BEGUN => Ok(Record::Begun(read_name(reader)?)),
@@ -212,22 +253,45 @@ fn read(reader: &mut Reader<'_>) -> Result<Record, String> {
             Ok(Record::Gone(GoneRecord { name, is_shared, destination }))
         }
         IN_FORCE => Ok(Record::InForce(reader.u16().map_err(short)?)),
-        REPLACED => {
-            let table = TableId(reader.array().map_err(short)?);
-            let folder = read_folder(reader)?;
-            let end = read_position(reader)?;
-            let mut inputs = Vec::new();
-            for _ in 0..reader.u8().map_err(short)? {
-                inputs.push((read_descriptor(reader)?, read_flag(reader)?));
-            }
-            let mut outputs = Vec::new();
-            for _ in 0..reader.u8().map_err(short)? {
-                outputs.push(read_descriptor(reader)?);
-            }
-            Ok(Record::Replaced(ReplacedRecord { table, folder, end, inputs, outputs }))
+        REPLACED => Ok(Record::Replaced(read_replaced(reader)?)),
+        COPIED => {
+            let confirmed = read_confirmed(reader)?;
+            Ok(Record::Copied(read_replaced(reader)?, confirmed))
         }
+        CONFIRMED => Ok(Record::Confirmed(read_confirmed(reader)?)),
+        COPIES_ENDED => Ok(Record::CopiesEnded(OperationId(reader.u64().map_err(short)?))),
         kind => Err(format!("unknown record kind {kind}")),
     }
+}
+
+fn read_replaced(reader: &mut Reader<'_>) -> Result<ReplacedRecord, String> {
+    let table = TableId(reader.array().map_err(short)?);
+    let folder = read_folder(reader)?;
+    let end = read_position(reader)?;
+    let mut inputs = Vec::new();
+    for _ in 0..reader.u8().map_err(short)? {
+        inputs.push((read_descriptor(reader)?, read_flag(reader)?));
+    }
+    let mut outputs = Vec::new();
+    for _ in 0..reader.u8().map_err(short)? {
+        outputs.push(read_descriptor(reader)?);
+    }
+    Ok(ReplacedRecord { table, folder, end, inputs, outputs })
+}
+
+fn read_confirmed(reader: &mut Reader<'_>) -> Result<ConfirmedRecord, String> {
+    let operation = OperationId(reader.u64().map_err(short)?);
+    let name = CopyName { operation, copy: reader.array().map_err(short)? };
+    let mut ranges = Vec::new();
+    for _ in 0..reader.u8().map_err(short)? {
+        let token = |reader: &mut Reader<'_>| reader.u64().map(|token| Token(token.cast_signed())).map_err(short);
+        let (after, end) = (token(reader)?, token(reader)?);
+        if after >= end {
+            return Err(format!("the range after {after} up to {end} wraps"));
+        }
+        ranges.push(TokenRange { after, end });
+    }
+    Ok(ConfirmedRecord { name, ranges })
 }
 
 fn short(error: ReadError) -> String {
@@ -305,6 +369,14 @@ mod tests {
         let outputs = crate::compaction::strategy::FILES_MAX - most;
         let bytes = Record::Replaced(replaced(most, outputs)).encode();
         assert!(bytes.len() <= crate::manifest::layout::PAYLOAD_MAX, "{} bytes", bytes.len());
+        let bytes = Record::Copied(replaced(0, crate::copying::FILES_MAX), confirmed(1)).encode();
+        assert!(bytes.len() <= crate::manifest::layout::PAYLOAD_MAX, "{} bytes of a unit", bytes.len());
+    }
+
+    fn confirmed(count: i64) -> ConfirmedRecord {
+        let name = CopyName { operation: OperationId(9), copy: [5; 16] };
+        let range = |number: i64| TokenRange { after: Token(-10 * number), end: Token(5 - 10 * number) };
+        ConfirmedRecord { name, ranges: (0..count).map(range).collect() }
     }
 
     fn examples() -> Vec<Record> {
@@ -323,6 +395,9 @@ mod tests {
             Record::InForce(7),
             Record::Replaced(ReplacedRecord { outputs: Vec::new(), ..replaced(1, 0) }),
             Record::Replaced(replaced(2, 3)),
+            Record::Copied(replaced(0, 3), confirmed(1)),
+            Record::Confirmed(confirmed(7)),
+            Record::CopiesEnded(OperationId(1 << 40)),
         ]
     }
 

@@ -30,6 +30,7 @@ pub enum OperationChange {
     Unclean(HostId, OperationId),
     /// These nodes gain ranges by an operation, and are read from now on: they begin another tenure.
     Gained(OperationId, BTreeSet<HostId>),
-    /// A receiver has copied, durably, all that it is to copy for an operation in Copy.
+    /// A receiver has copied, durably, all that it is to copy for an operation in Copy; or a node that leaves has handed on its hints and batches, in ReadNew, or is lost
+    /// with them.
     Copied(OperationId, HostId),
 }

@@ -53,6 +53,14 @@ pub enum Waiting {
         /// The node that copies it.
         receiver: HostId,
     },
+    /// A node that leaves has hints or batches that no other has.
+    #[error(
+        "node {node}, which leaves, has not handed on its hints and batches; if it is lost, they are given up by: nodetool removenode {node}"
+    )]
+    HandedOn {
+        /// The node.
+        node: HostId,
+    },
 }
 
 fn listed(hosts: &[HostId]) -> String {
@@ -78,7 +86,10 @@ pub fn waits_for(
             (!has_passed).then_some(Waiting::Applied { range: range_move.range })
         }
     };
-    moves.iter().find_map(of_move)
+    moves.iter().find_map(of_move).or_else(|| {
+        let node = operation.hands_on().find(|node| !operation.copied.contains(node))?;
+        (operation.phase == Phase::ReadNew).then_some(Waiting::HandedOn { node })
+    })
 }
 
 fn waits_for_nodes(

@@ -126,7 +126,7 @@ pub struct Operation {
     pub target: Target,
     /// Nodes whose data is given up: removed ones of which too few other replicas are left, by an operator's word.
     pub lost: BTreeSet<HostId>,
-    /// Receivers that have copied all that they are to copy, durably.
+    /// Receivers that have copied all that they are to copy, durably; and nodes that [leave](Operation::hands_on) when they have handed on their hints and batches.
     pub copied: BTreeSet<HostId>,
     /// An operator has chosen the tokens: they are not chosen again when it is planned.
     pub has_given_tokens: bool,
@@ -154,6 +154,21 @@ impl Operation {
     /// True if it changes the replication of this keyspace.
     pub fn is_of_keyspace(&self, keyspace: &str) -> bool {
         matches!(&self.target, Target::Replication { keyspace: of, .. } if of == keyspace)
+    }
+
+    /// The nodes that leave, and hand on what they keep for others before it is done. One that is removed is lost.
+    pub fn hands_on(&self) -> impl Iterator<Item = HostId> + '_ {
+        let nodes = match &self.target {
+            Target::Tokens(nodes) if self.kind == Kind::Decommission => Some(nodes),
+            _ => None,
+        };
+        nodes.into_iter().flatten().filter(|(_, tokens)| tokens.is_empty()).map(|(host, _)| *host)
+    }
+
+    /// True if a node may confirm its part now: a copy in Copy, and in ReadNew what it has handed on.
+    pub fn may_confirm(&self, node: HostId) -> bool {
+        let may = self.phase == Phase::Copy || self.phase == Phase::ReadNew && self.hands_on().any(|of| of == node);
+        may && !self.copied.contains(&node)
     }
 
     /// True if the two must not run beside each other: the sets of one would change under the other.

@@ -122,7 +122,7 @@ impl Operations {
                 }
             }
             OperationChange::Copied(id, receiver) => {
-                if let Some(operation) = self.all.get_mut(&id).filter(|operation| operation.phase == Phase::Copy) {
+                if let Some(operation) = self.all.get_mut(&id).filter(|operation| operation.may_confirm(receiver)) {
                     Rc::make_mut(operation).copied.insert(receiver);
                 }
             }

@@ -59,6 +59,31 @@ fn spans_between_two_tokens_are_covered_or_met() {
 }
 
 #[test]
+fn a_range_is_what_a_set_has_of_it_and_what_it_lacks() {
+    let near = (-NEAR..=NEAR).flat_map(|after| (after + 1..=NEAR).map(move |end| range(after, end)));
+    let near: Vec<TokenRange> = near.collect();
+    for set in
+        [vec![], vec![range(-3, -1), range(1, 2)], vec![range(-2, 2)], vec![range(i64::MIN, -2), range(3, i64::MAX)]]
+    {
+        let set = TokenRanges::of(set);
+        assert_eq!(TokenRanges::of(set.ranges()), set);
+        assert_eq!(set.ranges().count(), set.count());
+        for whole in near.iter().copied().chain([range(i64::MIN, i64::MAX)]) {
+            let lacking = set.lacks_of(whole);
+            assert!(lacking.windows(2).all(|pair| pair[0].end < pair[1].after), "{lacking:?}");
+            let lacked = TokenRanges::of(lacking);
+            for token in (-NEAR - 1..=NEAR + 1).chain([i64::MIN + 1, i64::MAX]).map(Token) {
+                assert_eq!(
+                    lacked.contains(token),
+                    whole.contains(token) && !set.contains(token),
+                    "{token} of {whole:?}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
 fn all_and_none_are_told() {
     assert!(TokenRanges::of([TokenRange::ALL]).is_all() && TokenRanges::all().gaps().next().is_none());
     assert!(TokenRanges::of([range(5, -5), range(-5, 5)]).is_all());

@@ -8,12 +8,15 @@ use std::time::Duration;
 
 use admin::{Answer, OperationsFacts, Question};
 use cql_protocol::Consistency;
+use membership::Replaced;
 use planted::Planted;
 use runtime::sim::{Started, World};
 use runtime::{Instant, Runtime};
 
 use super::ground::{Ground, MACHINES, ROWS, add, insert, insert_if};
-use super::{End, Kind, judge};
+use super::judge;
+use super::kind::Kind;
+use super::point::{Point, Role, Stage};
 use crate::client::{Client, ClientError};
 use crate::group_site::{Asking, GroupSite};
 use crate::site::Site;
@@ -30,42 +33,14 @@ const DOWN_MILLIS: u64 = 3_000;
 const ANSWER_AT_MOST: Duration = Duration::from_secs(5);
 /// Between two writes of the client.
 const PAUSE: Duration = Duration::from_millis(25);
+/// Between two tries of a node that was refused.
+const AGAIN: Duration = Duration::from_millis(300);
+/// In the sentence of a node that is to replace one that is not known to be down.
+const ALIVE: &str = "cannot replace a live node";
+/// Tokens of a node that gets another number.
+const TOKENS: u16 = 6;
 /// In the sentence of a node that has left.
 const NEVER_AGAIN: &str = "never accepted again";
-
-/// The part in the operation of the node that ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Role {
-    Leader,
-    Source,
-    Receiver,
-}
-
-impl Role {
-    pub(super) const ALL: [Role; 3] = [Role::Leader, Role::Source, Role::Receiver];
-}
-
-/// The stage of the operation, as its leader showed it last.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Stage {
-    Before,
-    Queued,
-    Planned,
-    WriteBoth,
-    Copy,
-    ReadNew,
-    /// It has ended, and leftovers may be there.
-    After,
-}
-
-/// A moment at which a node ends.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Point {
-    pub(super) role: Role,
-    /// Boundaries of its disk since the operation was asked for.
-    pub(super) boundary: usize,
-    pub(super) end: End,
-}
 
 /// The outcome of a run.
 pub(super) struct Ran {
@@ -90,16 +65,18 @@ pub(super) struct Run {
     kind: Kind,
     /// The node in each role.
     roles: [usize; 3],
-    /// The node that joins or leaves.
-    changed: usize,
+    /// The node that joins, leaves, is replaced or gets other tokens.
+    changed: Option<usize>,
     changed_id: Option<String>,
     /// It has left, or never came.
     pub(super) is_gone: bool,
     /// Of each node, since the operation was asked for.
     boundaries: [Vec<Stage>; MACHINES],
-    /// The node that has ended at the crash point, and when it starts again.
-    down: Option<(usize, Instant)>,
+    /// Nodes that have ended, and when they start again.
+    down: Vec<(usize, Instant)>,
     order: Option<Asking>,
+    /// The statement of a client that asks for it.
+    altering: Option<Started<Result<bool, ClientError>>>,
     abort: Option<Asking>,
     /// An operation was seen.
     has_begun: bool,
@@ -126,23 +103,10 @@ impl Run {
     fn begin(ground: &Ground, kind: Kind, planted: Planted) -> Result<Run, String> {
         let mut site = ground.start(planted)?;
         let leader = leader(&mut site, ground.members())?;
-        // A node that leaves leads nothing, so that each role is another node's.
-        let (roles, changed) = match kind.is_join() {
-            true => {
-                let joining = MACHINES - 1;
-                let source = (0..joining).find(|node| *node != leader).expect("three members");
-                ([leader, source, joining], joining)
-            }
-            false => {
-                let others: Vec<usize> = (0..MACHINES).filter(|node| *node != leader).collect();
-                let changed = others[2];
-                let source = if kind == Kind::Removal { others[1] } else { changed };
-                ([leader, source, others[0]], changed)
-            }
-        };
+        let (roles, changed) = kind.nodes(leader);
         let facts = site.facts(leader, ANSWER_AT_MOST).ok_or("the leader does not answer")?;
-        let address = site.internode_address(changed).ip();
-        let changed_id = facts.ring.iter().find(|node| node.endpoint == address).map(|node| node.host_id.clone());
+        let address = changed.map(|changed| site.internode_address(changed).ip());
+        let changed_id = facts.ring.iter().find(|node| Some(node.endpoint) == address).map(|node| node.host_id.clone());
         let hosts = site.nodes();
         hosts.iter().for_each(|host| site.world().keep_boundaries(*host));
         Ok(Run {
@@ -153,8 +117,9 @@ impl Run {
             changed_id,
             is_gone: false,
             boundaries: Default::default(),
-            down: None,
+            down: Vec::new(),
             order: None,
+            altering: None,
             abort: None,
             has_begun: false,
             has_aborted: false,
@@ -168,7 +133,7 @@ impl Run {
 
     /// The members that stay, and the node that joins or leaves as long as it is there.
     pub(super) fn present(&self) -> Vec<usize> {
-        let is_present = |node: &usize| *node != self.changed || !self.is_gone && self.kind != Kind::Removal;
+        let is_present = |node: &usize| Some(*node) != self.changed || !self.is_gone && self.kind != Kind::Removal;
         (0..MACHINES).filter(is_present).collect()
     }
 
@@ -179,9 +144,8 @@ impl Run {
 
     /// Has a client write through the members that stay, by turns.
     fn begin_writing(&mut self) -> Started<()> {
-        let changed = self.changed;
-        let addresses: Vec<SocketAddr> =
-            (0..MACHINES).filter(|node| *node != changed).map(|node| self.site.native_address(node)).collect();
+        let staying = (0..MACHINES).filter(|node| Some(*node) != self.changed);
+        let addresses: Vec<SocketAddr> = staying.map(|node| self.site.native_address(node)).collect();
         let (written, clients) = (Rc::clone(&self.written), self.site.clients());
         self.site.world().start(clients, false, vec![move |runtime| write(runtime, addresses, written)])
     }
@@ -195,13 +159,8 @@ impl Run {
 
     /// Until the operation has ended, and all nodes know it.
     fn carry_out(&mut self, point: Option<Point>, seed: u64) -> Result<(), String> {
-        match self.kind {
-            Kind::Join | Kind::AbortedJoin => self.site.begin_start(self.changed),
-            Kind::Removal => {
-                let host = self.site.nodes()[self.changed];
-                self.site.world().kill(host);
-            }
-            Kind::Decommission | Kind::AbortedDecommission => {}
+        if let Some(changed) = self.changed {
+            self.change(changed);
         }
         let mut to_come = point;
         let deadline = self.site.world().now() + ENDED_AT_MOST;
@@ -229,6 +188,27 @@ impl Run {
             }
         }
         unreachable!("it ends or gives up")
+    }
+
+    /// The node is started to join, or killed, to be removed, replaced, or started again with other tokens.
+    fn change(&mut self, node: usize) {
+        let host = self.site.nodes()[node];
+        if matches!(self.kind, Kind::Removal | Kind::Replacement | Kind::Tokens) {
+            self.site.world().kill(host);
+        }
+        if self.kind == Kind::Replacement {
+            let (empty, address) = (self.site.empty_disk(), self.site.internode_address(node).into());
+            self.site.world().exchange_disk(host, empty);
+            self.site.set_replaces(node, Some(Replaced::At(address)));
+            let members: Vec<usize> = (0..MACHINES).filter(|other| *other != node).collect();
+            self.site.set_seeds(node, &members);
+        }
+        if self.kind == Kind::Tokens {
+            self.site.set_token_count(node, TOKENS);
+        }
+        if self.kind != Kind::Removal && !matches!(self.kind, Kind::Decommission | Kind::AbortedDecommission) {
+            self.site.begin_start(node);
+        }
     }
 
     /// Lets the world go on for a while. True if the node is at its boundary.
@@ -265,25 +245,33 @@ impl Run {
         }
         (self.looks[node], self.views[node]) = (None, None);
         let rest = Duration::from_millis(50 + (drawn >> 32) % DOWN_MILLIS);
-        self.down = Some((node, self.site.world().now() + rest));
+        self.down.push((node, self.site.world().now() + rest));
     }
 
     fn start_again(&mut self) {
         let now = self.site.world().now();
-        if let Some((node, _)) = self.down.take_if(|(_, at)| *at <= now) {
-            self.site.begin_start(node);
-        }
+        let is_due = |(_, at): &mut (usize, Instant)| *at <= now;
+        self.down.extract_if(.., is_due).for_each(|(node, _)| self.site.begin_start(node));
     }
 
     /// Takes note of nodes that have ended by themselves: only one that has left may.
     fn note_ends(&mut self) -> Result<(), String> {
         for node in self.present() {
-            let is_down = self.down.is_some_and(|(down, _)| down == node);
+            let is_down = self.down.iter().any(|(down, _)| *down == node);
             if is_down || self.is_running(node) {
                 continue;
             }
             let sentence = self.site.take_refusal(node);
-            let may_go = node == self.changed && (self.has_begun || self.has_aborted);
+            let is_changed = Some(node) == self.changed;
+            if self.kind == Kind::Replacement
+                && is_changed
+                && sentence.as_ref().is_some_and(|words| words.contains(ALIVE))
+            {
+                self.down.push((node, self.site.world().now() + AGAIN));
+                continue;
+            }
+            let stays = matches!(self.kind, Kind::Replacement | Kind::Tokens);
+            let may_go = is_changed && !stays && (self.has_begun || self.has_aborted);
             let has_gone = match &sentence {
                 None => !self.kind.is_join(),
                 Some(sentence) => sentence.contains(NEVER_AGAIN),
@@ -310,6 +298,10 @@ impl Run {
         if let Some(answer) = self.order.as_mut().and_then(Asking::take) {
             self.order = None;
             self.is_removed |= self.kind == Kind::Removal && matches!(answer, Some(Answer::Done));
+        }
+        if let Some(altering) = self.altering.take_if(|altering| altering.is_over()) {
+            let answers = altering.take_outputs().unwrap_or_default();
+            self.has_begun |= answers.iter().any(Result::is_ok);
         }
         if let Some(answer) = self.abort.as_mut().and_then(Asking::take) {
             self.abort = None;
@@ -340,20 +332,8 @@ impl Run {
     /// Operators ask for the operation until it has begun, for a removal until it is done, and for an abort until that is answered.
     fn pursue(&mut self) {
         let is_asked_for = if self.kind == Kind::Removal { self.is_removed } else { self.has_begun };
-        if self.order.is_none() && !is_asked_for {
-            let question = match self.kind {
-                Kind::Join | Kind::AbortedJoin => None,
-                Kind::Decommission | Kind::AbortedDecommission => {
-                    let is_ready = self.site.is_ready(self.changed);
-                    is_ready.then_some((self.changed, Question::Decommission { is_forced: false }))
-                }
-                Kind::Removal => {
-                    let ready = self.present().into_iter().find(|node| self.site.is_ready(*node));
-                    let host_id = self.changed_id.clone().expect("it is a member");
-                    ready.map(|node| (node, Question::RemoveNode { host_id, is_forced: false }))
-                }
-            };
-            self.order = question.and_then(|(node, question)| self.site.begin_asking(node, question));
+        if self.order.is_none() && self.altering.is_none() && !is_asked_for {
+            self.ask_for_it();
         }
         if !self.kind.is_aborted() || self.has_aborted || self.abort.is_some() {
             return;
@@ -365,9 +345,29 @@ impl Run {
         }
     }
 
+    /// Asks for the operation, where a node is ready to be asked.
+    fn ask_for_it(&mut self) {
+        let Some(ready) = self.present().into_iter().find(|node| self.site.is_ready(*node)) else { return };
+        if let Some(text) = self.kind.statement() {
+            let (address, clients) = (self.site.native_address(ready), self.site.clients());
+            let main = async move |runtime: Runtime| Client::connect(&runtime, address).await?.change(text).await;
+            self.altering = Some(self.site.world().start(clients, false, vec![main]));
+            return;
+        }
+        let own = self.changed.unwrap_or(self.roles[Role::Receiver as usize]);
+        let question = match (self.kind, self.kind.question()) {
+            (Kind::Removal, _) => {
+                let host_id = self.changed_id.clone().expect("it was a member");
+                Some((ready, Question::RemoveNode { host_id, is_forced: false }))
+            }
+            (_, question) => question.filter(|_| self.site.is_ready(own)).map(|question| (own, question)),
+        };
+        self.order = question.and_then(|(node, question)| self.site.begin_asking(node, question));
+    }
+
     /// The reason for which the operation is not over.
     fn unsettled(&mut self) -> Option<String> {
-        if self.down.is_some() || self.abort.is_some() {
+        if !self.down.is_empty() || self.abort.is_some() {
             return Some("a node is down, or an operator waits".to_owned());
         }
         let is_there = match self.kind {

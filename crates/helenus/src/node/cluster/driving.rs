@@ -21,6 +21,8 @@ pub(super) struct Driving {
     pub(super) waits: RefCell<BTreeMap<OperationId, String>>,
     /// As a receiver: a copy is made.
     pub(super) is_receiving: Cell<bool>,
+    /// This node leaves, and hands on its hints and batches.
+    pub(super) is_handing_on: Cell<bool>,
     /// Leftovers are dropped.
     pub(super) is_cleaning: Cell<bool>,
     /// The last operation by which each node copies its ranges again.

@@ -6,6 +6,7 @@
 //! | leader | the condition of the present phase is met ([`waits_for`]) | asks for the next phase, or for the end |
 //! | receiver | an operation in Copy that it has not confirmed | copies; asks for its confirmation when all is durable |
 //! | receiver | its copy fails | says why, and begins again after a rest |
+//! | leaving node | its operation is in ReadNew | hands on its hints and batches; asks for its confirmation when it has none any more |
 //! | any | it is unclean, and copies nothing | drops what it does not keep; asks to be noted as clean when that is durable |
 //!
 //! Each request is judged again on the state that it is applied to, so one that is sent twice, or by a leader that is none any more, changes nothing. Phases and
@@ -196,15 +197,17 @@ pub(super) fn receive(node: &Rc<Operator>) {
     let mut waiting = operations.running().filter(|operation| {
         operation.phase == Phase::Copy && !operation.is_without_copy && !operation.copied.contains(&own)
     });
-    let Some(operation) = waiting.next().cloned() else { return };
+    // Several may be in Copy: each of another keyspace.
+    let is_receiver = |operation: &&Operation| {
+        let keyspaces = keyspaces_to_copy(&engine.schema(), operation);
+        receiving(engine.coordinator()).is_receiver(operation, &keyspaces).unwrap_or_else(|error| {
+            tracing::warn!(operation = operation.id.0, %error, "cannot tell what to copy");
+            false
+        })
+    };
+    let Some(operation) = waiting.find(is_receiver).cloned() else { return };
     drop(waiting);
     drop(operations);
-    let keyspaces = keyspaces_to_copy(&engine.schema(), &operation);
-    match receiving(engine.coordinator()).is_receiver(&operation, &keyspaces) {
-        Ok(true) => {}
-        Ok(false) => return,
-        Err(error) => return tracing::warn!(operation = operation.id.0, %error, "cannot tell what to copy"),
-    }
     driving.is_receiving.set(true);
     let node = Rc::clone(node);
     let runtime = node.runtime.clone();
@@ -250,6 +253,38 @@ async fn copy(node: &Operator, operation: Operation) {
         // Its own shards may have it a moment later.
         node.runtime.sleep(AGAIN / 10).await;
     }
+}
+
+/// Sees to it that nothing is left that this node alone keeps for others, if it leaves. Its shards hand it on by themselves.
+pub(super) fn hand_on(node: &Rc<Operator>) {
+    let own = node.own;
+    let leaves = |operation: &&Operation| {
+        operation.phase == Phase::ReadNew && operation.hands_on().any(|leaving| leaving == own)
+    };
+    let id = node.driving.known().running().find(leaves).map(|operation| operation.id);
+    let Some(id) = id.filter(|_| !node.driving.is_handing_on.replace(true)) else { return };
+    let node = Rc::clone(node);
+    let runtime = node.runtime.clone();
+    drop(runtime.spawn(Group::Maintenance, async move {
+        tracing::info!(operation = id.0, "handing on hints and batches");
+        while node.driving.is_in(id, Phase::ReadNew) {
+            match query::hand_on(&node.engine).await {
+                // A confirmed node that has started again promises no hint either.
+                Ok(0) if node.driving.has_copied(id, own) => {}
+                Ok(0) => {
+                    tracing::info!(operation = id.0, "handed on hints and batches");
+                    let answer = ask(&node, &OperationRequest::Copied(id, own)).await;
+                    if !matches!(answer, Answer::Applied { .. }) {
+                        tracing::debug!(?answer, "not noted as handed on yet; retrying");
+                    }
+                }
+                Ok(_) => {}
+                Err(error) => tracing::warn!(%error, "cannot tell what is to be handed on; retrying"),
+            }
+            node.runtime.sleep(AGAIN).await;
+        }
+        node.driving.is_handing_on.set(false);
+    }));
 }
 
 /// Drops what this node has of ranges that it has lost, if it is unclean.

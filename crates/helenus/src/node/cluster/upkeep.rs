@@ -14,7 +14,7 @@ use topology::nodes::{NodeState, RegisteredNode};
 use topology::voters::{candidates, choose};
 
 use super::low_bound::{Progress, View};
-use super::operations::{Operator, clean, drive, receive};
+use super::operations::{Operator, clean, drive, hand_on, receive};
 use super::{AGAIN, Inner};
 
 /// The unit of time of the group.
@@ -104,6 +104,7 @@ fn keep_operations(inner: &Rc<Inner>, engine: Engine) {
     every(inner, OPERATIONS, move |_| {
         drive(&node);
         receive(&node);
+        hand_on(&node);
         clean(&node);
     });
 }
@@ -212,7 +213,7 @@ fn heir(inner: &Inner, present: &BTreeSet<HostId>, stay: &BTreeSet<HostId>) -> O
     present.intersection(stay).find(|id| **id != own && inner.is_up(**id)).map(|id| node_id(*id))
 }
 
-/// Has the group remove a node that is to leave and votes no more, one at a time, if this node leads.
+/// Has the group remove a node that is to leave and votes no more, one at a time, if this node leads. One that is up ends its clients first.
 fn remove_next(inner: &Rc<Inner>) {
     let Some(driver) = inner.driver.get() else { return };
     let next = driver.with_member(|member, _| {
@@ -222,7 +223,9 @@ fn remove_next(inner: &Rc<Inner>) {
         }
         let has_moved = |node: &RegisteredNode| node.state == NodeState::Leaving && node.tokens.is_empty();
         let mut leaving = state.of::<TopologyDomain>().nodes().filter(|(_, node)| has_moved(node));
-        leaving.find(|(id, _)| !configuration.has(node_id(*id))).map(|(id, _)| id)
+        let serving = inner.serving.borrow();
+        let is_over = |id: &HostId| !configuration.has(node_id(*id)) && !serving.contains(id);
+        leaving.find(|(id, _)| is_over(id)).map(|(id, _)| id)
     });
     let Some(host) = next else { return };
     if inner.leaving.is_removing.replace(true) {

@@ -98,14 +98,18 @@ impl<'a> NodesPlanner<'a> {
         };
         let down: BTreeSet<HostId> = self.registry.nodes().map(|(id, _)| id).filter(|id| !is_up(*id)).collect();
         if nodes.is_empty() {
+            let is_lost = leave.departure == Departure::Removal && down.contains(&leave.host_id);
             let is_forced = leave.is_forced && down.contains(&leave.host_id);
-            let again = |planning: &Planning<'_>| is_forced.then(|| planning.leave_by_force(&leave, down)).flatten();
+            let again = |planning: &Planning<'_>| {
+                let given_up = is_lost.then(|| planning.give_up_hints(leave.host_id)).flatten();
+                given_up.map(Ok).or_else(|| is_forced.then(|| planning.leave_by_force(&leave, down)).flatten())
+            };
             let changes = self.with_planning(again).unwrap_or_else(|| Ok(PlannedChanges::default()));
             return self.answer(changes);
         }
         let operations = self.with_planning(|planning| {
-            let copy = planning.without_copy_of(leave.host_id);
-            copy.into_iter().chain([planning.leave(&leave, down)]).collect()
+            let own = planning.without_own_of(leave.host_id);
+            own.into_iter().chain([planning.leave(&leave, down)]).collect()
         });
         self.answer::<OperationError>(Ok(PlannedChanges { nodes, operations, ..PlannedChanges::default() }))
     }
@@ -403,12 +407,14 @@ mod tests {
                 site.apply(plan)
             };
             let number = |site: &Site| site.operations.all().next().map(|operation| operation.id.0);
-            assert_eq!(removal(&mut site, false), Err(String::new()), "it waits");
             if steps == 4 {
+                removal(&mut site, false).expect("its hints are given up");
                 assert_eq!(removal(&mut site, true), Err(String::new()), "it goes on without the node");
-                assert_eq!(number(&site), Some(1));
+                let given_up = site.operations.all().next().map(|operation| operation.copied.clone());
+                assert_eq!((number(&site), given_up), (Some(1), Some(BTreeSet::from([LEAVES]))));
                 continue;
             }
+            assert_eq!(removal(&mut site, false), Err(String::new()), "it waits");
             removal(&mut site, true).expect("its data is given up");
             assert_eq!((number(&site), site.operations.all().len()), (Some(2), 1));
             assert_eq!(site.registry.node(LEAVES).map(|node| node.state), Some(NodeState::Leaving));
