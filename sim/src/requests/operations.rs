@@ -385,7 +385,9 @@ impl Operators<'_, '_> {
     /// Asks for another number of replicas, for which there are nodes. What a dead node has is not given up for it.
     fn alter(&mut self) -> bool {
         let operating = &self.course.operating;
-        let is_busy = operating.altering.is_some() || operating.standing.contains(&Standing::Dead);
+        let is_busy = operating.altering.is_some()
+            || operating.standing.contains(&Standing::Dead)
+            || !operating.replacements.is_empty();
         let ready = self.all_ready();
         if is_busy || ready.is_empty() || !self.course.operating.may_alter {
             return false;

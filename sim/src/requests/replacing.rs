@@ -22,9 +22,13 @@ const ALIVE: &str = "cannot replace a live node";
 impl Operators<'_, '_> {
     /// Kills a member whose ranges have other replicas, and starts one in its place.
     pub(super) fn replace(&mut self) -> bool {
-        let factors = self.course.history.borrow().factors.clone();
-        let mut among = self.all_ready();
-        among.retain(|node| factors[self.course.site.datacenter(*node)] > 1 && self.host_id(*node).is_some());
+        let ready = self.all_ready();
+        if self.course.operating.altering.is_some() {
+            return false;
+        }
+        let fewest = |node: usize| self.course.operating.factor_bounds(self.course.site.datacenter(node)).0;
+        let may_be_lost = |node: &usize| fewest(*node) > 1 && self.course.operating.host_ids.contains_key(node);
+        let among: Vec<usize> = ready.into_iter().filter(may_be_lost).collect();
         let count = among.len() as u64;
         if count < 2 {
             return false;
