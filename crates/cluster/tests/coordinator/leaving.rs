@@ -50,7 +50,7 @@ async fn deliver(node: &Member) {
     node.on(1, second).await;
 }
 
-/// Planned: hint-to-a-former-replica.
+/// Planted: hint-to-a-former-replica.
 #[test]
 fn hint_to_the_leftovers() {
     on_nodes_with_hints(1, 2, async |node| {

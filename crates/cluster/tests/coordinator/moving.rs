@@ -68,7 +68,7 @@ pub fn moving_from(node: &Member, owner: u8) -> &'static [u8] {
     keys.into_iter().find(|key| node.replicas(key) == [owner]).expect("the first node loses some key")
 }
 
-/// Planned: new-set-not-counted, pending-not-written.
+/// Planted: new-set-not-counted, pending-not-written.
 #[test]
 fn a_write_counts_in_both_sets() {
     on_nodes(2, 2, async |node| {
@@ -112,7 +112,7 @@ pub async fn alter(node: &Member, phase: Phase, factor: u32) {
     node.on(1, move |other| async move { other.apply_to(epoch) }).await;
 }
 
-/// Planned: schema-places-at-once. An operation of a keyspace's replication places its requests, whatever its schema says by then, and plans from before it are stale.
+/// Planted: schema-places-at-once. An operation of a keyspace's replication places its requests, whatever its schema says by then, and plans from before it are stale.
 #[test]
 fn a_keyspace_that_gains_replicas_is_written_to_both_sets() {
     on_nodes(1, 2, async |node| {
@@ -163,7 +163,7 @@ fn an_aborted_replication_leaves_the_replicas_from_before() {
     }
 }
 
-/// Planned: reads-flip-before-copy.
+/// Planted: reads-flip-before-copy.
 #[test]
 fn the_new_replicas_are_read_when_they_have_copied() {
     on_nodes(2, 2, async |node| {
@@ -196,7 +196,7 @@ fn the_new_replicas_are_read_when_they_have_copied() {
     });
 }
 
-/// Planned: losing-not-written-after-flip.
+/// Planted: losing-not-written-after-flip.
 #[test]
 fn what_is_written_after_the_flip_is_at_the_losing_replicas_too() {
     on_nodes(2, 2, async |node| {

@@ -129,7 +129,7 @@ fn a_copy_goes_on_while_another_node_is_queued_to_join() {
     });
 }
 
-/// Units that were listed before a power cut are not copied again, and no other one is left out. Planned: unit-skipped-at-resume.
+/// Units that were listed before a power cut are not copied again, and no other one is left out. Planted: unit-skipped-at-resume.
 #[test]
 fn a_copy_goes_on_where_a_power_cut_ended_it() {
     on_nodes(2, 2, async |node| {

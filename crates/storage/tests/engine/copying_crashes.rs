@@ -139,7 +139,7 @@ fn boundaries() -> Vec<Disk> {
     world.take_boundaries(host)
 }
 
-/// Planned: unit-listed-unsynced.
+/// Planted: unit-listed-unsynced.
 #[test]
 fn a_power_cut_at_any_step_leaves_all_of_the_unit_or_nothing() {
     let boundaries = boundaries();
