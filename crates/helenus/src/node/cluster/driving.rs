@@ -1,7 +1,7 @@
 //! The operations as this node knows them, and its work for them; it sends nothing. See `operations.rs`.
 
 use std::cell::{Cell, Ref, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use metadata::group::Index;
@@ -21,6 +21,8 @@ pub(super) struct Driving {
     pub(super) waits: RefCell<BTreeMap<OperationId, String>>,
     /// As a receiver: a copy is made.
     pub(super) is_receiving: Cell<bool>,
+    /// Operations in Copy for which this node has nothing to copy: to find that out takes some time.
+    pub(super) nothing_to_copy: RefCell<BTreeSet<OperationId>>,
     /// This node leaves, and hands on its hints and batches.
     pub(super) is_handing_on: Cell<bool>,
     /// Leftovers are dropped.
@@ -60,6 +62,7 @@ impl Driving {
     /// The operations are these from now on.
     pub(super) fn note(&self, next: &Operations) {
         let before = self.known.replace(next.clone());
+        self.nothing_to_copy.borrow_mut().retain(|id| next.operation(*id).is_some());
         for operation in next.all() {
             let was = before.operation(operation.id).map(|was| was.phase);
             if was != Some(operation.phase) {
@@ -125,7 +128,6 @@ fn successor(aborted: &Operation, operations: &Operations) -> Option<OperationId
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
 
     use topology::operations::{Kind, OperationChange};
 

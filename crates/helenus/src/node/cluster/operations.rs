@@ -199,11 +199,18 @@ pub(super) fn receive(node: &Rc<Operator>) {
     });
     // Several may be in Copy: each of another keyspace.
     let is_receiver = |operation: &&Operation| {
+        if driving.nothing_to_copy.borrow().contains(&operation.id) {
+            return false;
+        }
         let keyspaces = keyspaces_to_copy(&engine.schema(), operation);
-        receiving(engine.coordinator()).is_receiver(operation, &keyspaces).unwrap_or_else(|error| {
+        let is_receiver = receiving(engine.coordinator()).is_receiver(operation, &keyspaces).unwrap_or_else(|error| {
             tracing::warn!(operation = operation.id.0, %error, "cannot tell what to copy");
             false
-        })
+        });
+        if !is_receiver {
+            driving.nothing_to_copy.borrow_mut().insert(operation.id);
+        }
+        is_receiver
     };
     let Some(operation) = waiting.find(is_receiver).cloned() else { return };
     drop(waiting);
