@@ -128,7 +128,6 @@ fn successor(aborted: &Operation, operations: &Operations) -> Option<OperationId
 
 #[cfg(test)]
 mod tests {
-
     use topology::operations::{Kind, OperationChange};
 
     use super::*;
