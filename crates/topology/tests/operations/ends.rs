@@ -104,7 +104,9 @@ fn what_an_operation_waits_for_is_named() {
         (phase, waiting.map(|waiting| waiting.to_string()))
     };
     assert_eq!(waits(0b1111), (Phase::Done, None));
-    let few = "too few replicas of the tokens after 4 up to 4 are up".to_owned();
+    let few = "too few replicas of the tokens after 4 up to 4 are up; down: 01010101-0101-0101-0101-010101010101, \
+               02020202-0202-0202-0202-020202020202, 03030303-0303-0303-0303-030303030303"
+        .to_owned();
     assert_eq!(waits(0b0001), (Phase::Planned, Some(few)));
     // The receiver is down, and the others pass their barriers without it.
     let copy = "node 03030303-0303-0303-0303-030303030303 has not copied the tokens after 4 up to 4".to_owned();
