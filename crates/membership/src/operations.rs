@@ -160,20 +160,44 @@ impl Planning<'_> {
         if !operation.phase.may_abort() || down.is_subset(&operation.lost) {
             return None;
         }
-        let again = match operation.kind {
-            Kind::Replace => {
-                let (kind, target) = (operation.kind, operation.target.clone());
-                let has_given_tokens = operation.has_given_tokens;
-                let again = Operation { has_given_tokens, lost: down, is_forced: true, ..self.queued(kind, target) };
-                OperationChange::Queue(Rc::new(again))
+        let again = self.begin_again(operation, operation.target.clone(), down);
+        Some(again.map(|operations| PlannedChanges { operations, ..PlannedChanges::default() }))
+    }
+
+    /// The end of an operation that may be aborted, and the same again with this target, by force: without the data of nodes that are given up.
+    fn begin_again(
+        &self,
+        operation: &Operation,
+        target: Target,
+        lost: BTreeSet<HostId>,
+    ) -> Result<Vec<OperationChange>, OperationError> {
+        let kind = if operation.kind == Kind::Decommission { Kind::Remove } else { operation.kind };
+        let has_given_tokens = operation.has_given_tokens;
+        let again = Operation { has_given_tokens, lost, is_forced: true, ..self.queued(kind, target) };
+        let aborted = OperationChange::Abort(operation.id, self.left_by(operation)?);
+        Ok(vec![aborted, OperationChange::Queue(Rc::new(again))])
+    }
+
+    /// The changes of operations by which a node leaves. Nodes that are removed by force while another one is leave together with it: neither may wait for the other, as a
+    /// node that gains its ranges.
+    pub fn leave_together(
+        &self,
+        leave: &Leave,
+        down: BTreeSet<HostId>,
+    ) -> Result<Vec<OperationChange>, OperationError> {
+        let is_removal = |operation: &&Operation| {
+            operation.kind == Kind::Remove && operation.is_forced && operation.phase.may_abort()
+        };
+        let other = self.operations.all().find(is_removal);
+        let other = other.filter(|_| leave.is_forced && leave.departure == Departure::Removal);
+        match other.map(|other| (other, &other.target)) {
+            Some((other, Target::Tokens(nodes))) => {
+                let mut nodes = nodes.clone();
+                nodes.insert(leave.host_id, Vec::new());
+                self.begin_again(other, Target::Tokens(nodes), down)
             }
-            _ => self.leave(leave, down),
-        };
-        let begin_again = |unclean| {
-            let aborted = OperationChange::Abort(operation.id, unclean);
-            PlannedChanges { operations: vec![aborted, again], ..PlannedChanges::default() }
-        };
-        Some(self.left_by(operation).map(begin_again))
+            _ => Ok(vec![self.leave(leave, down)]),
+        }
     }
 
     /// The change by which the operation of a leaving node, which is down, does not wait for its hints and batches: they are given up. `None`: it waits for none, or not yet.

@@ -427,6 +427,39 @@ fn a_replacement_that_waits_for_the_dead_begins_again_without_them() {
     assert_eq!((site.state(4), site.tokens(4), site.tokens(2)), (Some(NodeState::Normal), 2, 0));
 }
 
+/// With one replica a range of the first would go to the second, which is dead too.
+#[test]
+fn nodes_that_are_removed_by_force_leave_together() {
+    for steps in 0..=4 {
+        let mut site = Site::new(1);
+        let down = BTreeSet::from([host(2), host(3)]);
+        for (number, steps) in [(2, steps), (3, 0)] {
+            let removal = Leave { host_id: host(number), departure: Departure::Removal, is_forced: true };
+            site.apply(PlannedChanges {
+                nodes: vec![NodeChange::SetState(host(number), NodeState::Leaving)],
+                operations: site.planning().leave_together(&removal, down.clone()).expect("it may"),
+                ..PlannedChanges::default()
+            });
+            (0..steps).for_each(|_| site.step(1).expect("it goes on"));
+        }
+        // The new replicas of the first may have been read by then.
+        assert_eq!((site.phase(1).is_some(), site.phase(2)), (steps == 4, Some(Phase::Queued)));
+        let second = site.operations.operation(OperationId(2)).expect("it is queued").clone();
+        let receivers: BTreeSet<HostId> = {
+            let moves = site.planning().moves(&second).expect("the rules are known");
+            site.planning().hosts_of(moves.iter().flat_map(RangeMove::pending))
+        };
+        if steps < 4 {
+            assert_eq!(receivers, [host(1)].into());
+            for node in site.operations.unclean().collect::<Vec<_>>() {
+                site.request(OperationRequest::Cleaned(node, OperationId(1))).expect("it may");
+            }
+            site.run(2);
+            assert_eq!([2, 3].map(|number| site.tokens(number)), [0, 0]);
+        }
+    }
+}
+
 #[test]
 fn a_node_that_cannot_be_replaced_is_refused_with_the_reason() {
     let site = Site::new(2);

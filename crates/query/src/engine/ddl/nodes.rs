@@ -109,9 +109,10 @@ impl<'a> NodesPlanner<'a> {
         }
         let operations = self.with_planning(|planning| {
             let own = planning.without_own_of(leave.host_id);
-            own.into_iter().chain([planning.leave(&leave, down)]).collect()
+            let departure = planning.leave_together(&leave, down)?;
+            Ok::<_, OperationError>(own.into_iter().chain(departure).collect())
         });
-        self.answer::<OperationError>(Ok(PlannedChanges { nodes, operations, ..PlannedChanges::default() }))
+        self.answer(operations.map(|operations| PlannedChanges { nodes, operations, ..PlannedChanges::default() }))
     }
 
     /// Plans a request about an operation.
