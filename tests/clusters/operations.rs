@@ -516,6 +516,37 @@ fn a_node_with_one_token_moves_it() {
     [first, second].into_iter().for_each(Server::stop);
 }
 
+/// With one replica of each row, ranges of the first would go to the second, which never confirms that it has them.
+#[test]
+fn two_dead_nodes_are_removed_by_force_whatever_they_had_alone() {
+    let net = Net::new();
+    let (_builders, [first, second, third, one, other]) = start_for_operators::<5>(&net);
+    let mut client = connect(&first);
+    for (name, factor) in [("one", 1), ("ks", 3)] {
+        client.query(&keyspace(name, factor)).expect("all are up");
+        client.query(&format!("CREATE TABLE {name}.rows (k int PRIMARY KEY, v text)")).expect("all are up");
+        fill(&first, &format!("{name}.rows"), 150, 100);
+    }
+    until("five nodes vote", || {
+        let group = value(&first, "/helenus/metadata_group");
+        group["voters"].as_array().is_some_and(|voters| voters.len() == 5) && group["is_changing"] == false
+    });
+    let ids = [host_id(&one), host_id(&other)];
+    [one, other].into_iter().for_each(Server::kill);
+    sees_down(&first, 2);
+    thread::scope(|scope| {
+        scope.spawn(|| done(&first, &format!("removenode --force {}", ids[0])));
+        until("the first removal is under way", || {
+            let operations = value(&first, "/helenus/operations");
+            operations["operations"].as_array().is_some_and(|all| !all.is_empty())
+        });
+        done(&second, &format!("removenode --force {}", ids[1]));
+    });
+    has_rows(&third, "ks.rows", 150, Consistency::All, |_| true);
+    connect(&third).query_at("SELECT v FROM one.rows", Consistency::All).expect("all replicas are up");
+    [first, second, third].into_iter().for_each(Server::stop);
+}
+
 /// One of two replicas is dead for good. A third node joins all the same, and then takes its place.
 #[test]
 fn a_node_joins_while_one_of_two_replicas_is_dead_for_good() {
