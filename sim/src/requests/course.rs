@@ -40,7 +40,8 @@ const AWAY_AFTER_MILLIS: u64 = 600;
 /// From one try to the next.
 pub(super) const AGAIN: Duration = Duration::from_millis(500);
 /// In the sentences of nodes whose disk a plan broke: without room, of a medium, and at an orderly end, which cannot sync the last group.
-const BROKEN_DISK: [&str; 3] = ["No space left on device", "Input/output error", "final commit log sync failed"];
+const BROKEN_DISK: [&str; 4] =
+    ["No space left on device", "no storage space", "Input/output error", "final commit log sync failed"];
 
 /// A run under way.
 pub(super) struct Course<'a> {

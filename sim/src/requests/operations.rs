@@ -563,7 +563,9 @@ impl Operators<'_, '_> {
         self.course.operating.strikes.clear();
         self.course.operating.abort_in = None;
         if stdx::marks::count("an operation is done") == 0 {
-            self.carry_out_order(Order::Join);
+            if !(self.join() || self.decommission() || self.replace()) {
+                self.course.operating.log.push("no order is possible at the end".to_owned());
+            }
             self.settle("after one more order")?;
         }
         Ok(())
