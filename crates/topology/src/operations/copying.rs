@@ -4,8 +4,9 @@
 //! counterpart alone, the losing replica whose place it takes, makes the new set what the old one was, under another name. One that merges one in every
 //! quorum of the old set has every acknowledged write itself. A single source other than the counterpart would not do: it may lack what two others acknowledged.
 //!
-//! Where sets shrink so far that a new quorum may have none of an old one, staying replicas lack acknowledged writes too, and every new replica merges. The whole
-//! set is looked at for QUORUM, and the receiver's datacenter for LOCAL_QUORUM and EACH_QUORUM.
+//! A write that a quorum of n has acknowledged is missing at ⌈n/2⌉ - 1 of them at most. Where a set shrinks to one of which fewer may miss a write, staying replicas may
+//! lack too many acknowledged writes, for reads or for the operation that comes next, and every new replica merges. The whole set is looked at for QUORUM, and the
+//! receiver's datacenter for LOCAL_QUORUM and EACH_QUORUM.
 
 use super::range_move::{RangeMove, of_datacenter, part_of};
 use crate::ring::{NodeIndex, Ring};
@@ -36,12 +37,12 @@ impl RangeMove {
         !self.old.contains(&node) || self.renewed == Some(node) || self.is_lowered_for(ring, node)
     }
 
-    /// True if the whole set, or the part of the node's datacenter, becomes so small that a new quorum may have no replica of an old one.
+    /// True if the whole set, or the part of the node's datacenter, becomes so small that fewer of its replicas may miss an acknowledged write.
     fn is_lowered_for(&self, ring: &Ring, node: NodeIndex) -> bool {
         let datacenter = ring.node(node).datacenter.as_str();
         [None, Some(datacenter)].into_iter().any(|datacenter| {
             let count = |set| part_of(set, ring, datacenter).count();
-            count(&self.new) / 2 + 1 < count(&self.old).div_ceil(2)
+            count(&self.new).div_ceil(2) < count(&self.old).div_ceil(2)
         })
     }
 

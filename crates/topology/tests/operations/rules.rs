@@ -205,7 +205,7 @@ impl Rules {
 }
 
 fn is_lowered(sets: &Sets) -> bool {
-    sets.new.count_ones() / 2 + 1 < sets.old.count_ones().div_ceil(2)
+    sets.new.count_ones().div_ceil(2) < sets.old.count_ones().div_ceil(2)
 }
 
 fn is_copied(

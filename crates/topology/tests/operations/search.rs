@@ -519,7 +519,8 @@ fn sets_for(broken: Broken) -> Sets {
         Broken::LoweredCopiesNothing => vec![part(3, 1, 0)],
         Broken::ReadCarriedOver => vec![part(3, 1, 1)],
         Broken::NoNearSources => vec![part(3, 3, 2), part(1, 1, 1)],
-        Broken::DatacenterNotLowered => vec![part(3, 1, 1), part(1, 1, 1)],
+        // The whole is as large as before.
+        Broken::DatacenterNotLowered => vec![part(3, 1, 1), part(0, 2, 0)],
         _ => vec![part(1, 1, 0)],
     };
     Sets::new(&parts, false)

@@ -55,6 +55,27 @@ fn three_to_one() {
     assert_eq!(range_move.sources(&ring, D, |_| true).map(|from| from.len()), Ok(2));
 }
 
+/// {A, B, C} → {A, B} → {A, B, D}; a write is acknowledged by A and C, and never reaches B. D copies from B alone: A must not be the only one that has it.
+#[test]
+fn shrunk_and_grown() {
+    let shrinking = sets(3, 2, 2);
+    assert!(is_written(&shrinking, Phase::Planned, ConsistencyLevel::Quorum, &[A, C]));
+    let (ring, range_move) = (shrinking.ring(0), shrinking.range_move());
+    let receivers: Vec<NodeIndex> = range_move.receivers(&ring).collect();
+    assert_eq!(receivers.len(), 2, "both stay, and copy all the same");
+    for receiver in receivers {
+        assert!(!range_move.is_copied(&ring, receiver, &[]), "it may lack the write");
+        let from = range_move.sources(&ring, receiver, |_| true).expect("all are up");
+        assert_eq!(from.len(), 1, "beside itself");
+        assert!(range_move.is_copied(&ring, receiver, &from));
+    }
+    // From then on each of the two has all, so one of them is enough.
+    let growing = sets(2, 3, 2);
+    let (ring, range_move) = (growing.ring(0), growing.range_move());
+    let from = range_move.sources(&ring, C, |_| true).expect("both are up");
+    assert_eq!(from.len(), 1);
+}
+
 /// {A, B, C} → {A}; a read with a plan of WriteBoth has A's answer; A copies; the read is planned again in ReadNew: A's old answer does not count.
 #[test]
 fn carried_over_read() {

@@ -192,7 +192,9 @@ prop_compose! {
     ) -> (Ring, BTreeMap<HostId, Vec<Token>>) {
         let mut taken = BTreeSet::new();
         let nodes: Vec<Node> = (0u8..).zip(before).map(|(number, tokens)| {
-            let tokens = tokens.into_iter().filter(|token| taken.insert(*token)).map(Token).collect();
+            let tokens = tokens.into_iter().filter(|token| taken.insert(*token)).map(Token);
+            // Some node has a token all the time.
+            let tokens = (number == 0).then_some(Token(-1)).into_iter().chain(tokens).collect();
             let rack = format!("rack{}", racks[usize::from(number)]);
             let node = ring(&[&[]]).nodes()[0].clone();
             Node { host_id: host(number), datacenter: format!("dc{}", number % 2), rack, tokens, ..node }
