@@ -42,9 +42,12 @@ impl Drop for Ring {
     }
 }
 
-/// A port that was free a moment ago.
+/// A port that was free a moment ago, at an address of this process: connections of others begin at 127.0.0.1, and might take it meanwhile.
 pub fn free_port() -> SocketAddr {
-    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("loopback has free ports");
+    let pid = std::process::id();
+    let (high, low) = ((pid / 250 % 100) as u8, (pid % 250) as u8);
+    let listener =
+        TcpListener::bind(SocketAddr::from(([127, 130 + high, 1 + low, 1], 0))).expect("loopback has free ports");
     listener.local_addr().expect("a bound socket has an address")
 }
 
