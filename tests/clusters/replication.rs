@@ -32,6 +32,38 @@ fn replication(client: &mut Connection, name: &str) -> Vec<u8> {
     client.query(&select).expect("a local read").body
 }
 
+/// Three replicas, two and three: one of the two may not have a write that was acknowledged before, and the third one copies from one of them alone.
+#[test]
+fn a_write_that_one_replica_has_missed_outlives_fewer_replicas_and_more() {
+    let net = Net::new();
+    let (builders, [mut first, second, third]) = start_for_operators(&net);
+    wait_for_voters(&mut first, 3);
+    let mut client = connect(&first);
+    client.query(&keyspace("ks", 3)).expect("all are up");
+    client.query("CREATE TABLE ks.rows (k int PRIMARY KEY, v text)").expect("all are up");
+    for server in [&first, &second] {
+        done(server, "disablehandoff");
+    }
+    third.kill();
+    sees_down(&first, 1);
+    for key in 0..150 {
+        let insert = format!("INSERT INTO ks.rows (k, v) VALUES ({key}, 'row {key}:')");
+        client.query_at(&insert, Consistency::Quorum).expect("two are up");
+    }
+    let third = builders[2].start();
+    for server in [&first, &second] {
+        sees_down(server, 0);
+    }
+    for factor in [2, 3] {
+        alter(&mut client, "ks", factor);
+        at_rest(&[&first, &second, &third]);
+    }
+    first.stop();
+    sees_down(&second, 1);
+    has_rows(&third, "ks.rows", 150, Consistency::Quorum, |_| true);
+    [second, third].into_iter().for_each(Server::stop);
+}
+
 /// From one replica to three, and back: rows that were there before, and those that clients write meanwhile.
 #[test]
 fn a_keyspace_gets_three_replicas_and_one_again_while_clients_read_and_write() {
