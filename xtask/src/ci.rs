@@ -30,14 +30,15 @@ const BUILD: Description = ("build", 570, build);
 /// phases wait half of their time.
 const LANES: [&[Description]; 3] = [
     &[("unit", 390, tests::unit), ("oracle", 350, oracle::phase)],
+    &[("simulation", 345, tests::simulation), ("crash", 300, tests::crash)],
     &[
-        ("simulation", 345, tests::simulation),
+        ("drivers", 300, drivers::phase),
+        ("operators", 210, operators),
+        ("fuzz", 220, fuzz::phase),
         ("hostile", 50, tests::hostile),
-        ("crash", 300, tests::crash),
         ("planted", 35, planted_bugs),
         ("speed", 10, speed),
     ],
-    &[("drivers", 300, drivers::phase), ("operators", 210, operators), ("fuzz", 220, fuzz::phase)],
 ];
 
 /// `cargo xtask ci [--only PHASE…]`, or the same with long settings: for a night, not for a change.
