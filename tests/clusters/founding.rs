@@ -123,8 +123,6 @@ fn a_node_of_a_cluster_does_not_start_without_seeds() {
     let alone = helenus_tests::Builder::new("auto", 1).with_data_in(builder.data());
     let said = alone.launch().lines_after_failure().join("\n");
     assert!(said.contains("is of a node of a cluster with others (1), and no seeds"), "{said}");
-    let second = builder.start();
-    assert!(says(&second, "node ready"));
-    second.stop();
+    builder.start().stop();
     first.stop();
 }

@@ -336,7 +336,10 @@ fn a_lock_is_held_by_one(kind: ReactorKind) {
         let held = rt.lock_file(&path).await.expect("it can be locked").expect("nobody holds it");
         assert!(rt.lock_file(&path).await.expect("it can be tried").is_none());
         drop(held);
-        assert!(rt.lock_file(&path).await.expect("it can be locked").is_some());
+        // A process that another test has just begun may hold it until it runs its own program.
+        while rt.lock_file(&path).await.expect("it can be locked").is_none() {
+            rt.sleep(Duration::from_millis(1)).await;
+        }
     });
 }
 
