@@ -112,6 +112,14 @@ pub enum OperationError {
         /// The operation.
         operation: OperationId,
     },
+    /// A node is removed while an operation changes its tokens or copies its ranges: its ring would lack the node.
+    #[error("operation {operation} is of node {node}, which is removed when it has ended")]
+    Removed {
+        /// The node.
+        node: HostId,
+        /// The operation.
+        operation: OperationId,
+    },
     /// A node has a token at least, and not too many.
     #[error("a node has 1 to {TOKENS_MAX} tokens, and not {0}")]
     Count(u32),
@@ -359,14 +367,17 @@ impl Planning<'_> {
         let mut unclean = self.left_by(operation)?;
         let mut nodes = Vec::new();
         if let Target::Tokens(target) = &operation.target {
-            for host in target.keys() {
+            for (host, tokens) in target {
                 match self.registry.node(*host).map(|node| node.state) {
                     Some(NodeState::Joining) => {
                         unclean.remove(host);
                         nodes.push(NodeChange::Remove(*host));
                     }
-                    Some(NodeState::Leaving) => nodes.push(NodeChange::SetState(*host, NodeState::Normal)),
-                    Some(NodeState::Normal | NodeState::Regressed) | None => {}
+                    // It leaves by this operation, not by another one.
+                    Some(NodeState::Leaving) if tokens.is_empty() => {
+                        nodes.push(NodeChange::SetState(*host, NodeState::Normal));
+                    }
+                    Some(NodeState::Leaving | NodeState::Normal | NodeState::Regressed) | None => {}
                 }
             }
         }

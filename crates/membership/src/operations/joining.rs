@@ -44,7 +44,8 @@ impl Planning<'_> {
             },
         };
         let nodes = leaves.into_iter().chain([node(NodeState::Joining, Vec::new())]).collect();
-        let operations = vec![OperationChange::Queue(Rc::new(queued))];
+        let mut operations = gone.map(|(gone, _)| self.without_own_of(gone)).unwrap_or_default();
+        operations.push(OperationChange::Queue(Rc::new(queued)));
         Ok(PlannedChanges { nodes, operations, ..PlannedChanges::default() })
     }
 

@@ -409,6 +409,46 @@ fn an_aborted_replacement_leaves_the_nodes_as_they_were() {
     }
 }
 
+/// Its change of tokens waits for its copy.
+#[test]
+fn a_replacement_ends_the_replaced_node_s_own_change_of_tokens() {
+    for steps in 0..=4 {
+        let mut site = Site::new(2);
+        site.request(OperationRequest::TokenCount(host(2), 8)).expect("it may");
+        (0..steps).for_each(|_| site.step(1).expect("it goes on"));
+        site.apply(site.planning().join(&in_the_place_of_2()).expect("it may"));
+        assert_eq!((site.phase(1).is_some(), site.phase(2)), (steps == 4, Some(Phase::Queued)));
+        let aborted = site.request(OperationRequest::Abort(OperationId(1)));
+        assert!(aborted.is_err(), "it has ended, or its new replicas are read");
+        if steps == 4 {
+            site.run(1);
+        }
+        for node in site.operations.unclean().collect::<Vec<_>>() {
+            site.request(OperationRequest::Cleaned(node, OperationId(1))).expect("it may");
+        }
+        site.run(2);
+        let states = [2, 4].map(|number| site.state(number));
+        assert_eq!(states, [Some(NodeState::Leaving), Some(NodeState::Normal)], "after {steps} steps");
+        assert_eq!((site.tokens(2), site.tokens(4)), (0, 2));
+    }
+}
+
+/// It leaves by another operation.
+#[test]
+fn an_abort_of_an_operation_that_gives_a_node_tokens_does_not_keep_it() {
+    let mut site = Site::new(2);
+    site.request(OperationRequest::TokenCount(host(2), 8)).expect("it may");
+    site.apply(PlannedChanges {
+        nodes: vec![NodeChange::SetState(host(2), NodeState::Leaving)],
+        operations: vec![site.planning().leave(&decommission(2), BTreeSet::new())],
+        ..PlannedChanges::default()
+    });
+    site.request(OperationRequest::Abort(OperationId(1))).expect("it may");
+    assert_eq!(site.state(2), Some(NodeState::Leaving));
+    site.request(OperationRequest::Abort(OperationId(2))).expect("it may");
+    assert_eq!(site.state(2), Some(NodeState::Normal));
+}
+
 /// The joining node has some of the data by then, and drops it before it is given the ranges again.
 #[test]
 fn a_replacement_that_waits_for_the_dead_begins_again_without_them() {

@@ -57,6 +57,11 @@ impl<'a> NodesPlanner<'a> {
             Ok(nodes) => nodes,
             Err(error) => return refused(&error),
         };
+        if let Request::Remove(id) = request
+            && let Some(operation) = self.operations.all().find(|operation| operation.names(id))
+        {
+            return refused(&OperationError::Removed { node: id, operation: operation.id });
+        }
         match &request {
             // After the fences: a wiped member needs the sentence that names `--replace`.
             Request::Register(registration) if !nodes.is_empty() && self.is_new(registration.host_id) => {
@@ -370,6 +375,19 @@ mod tests {
         assert!(site.registry.has_left(LEAVES));
         let malformed = site.planner().leaving(&[9], &|_| true);
         assert!(matches!(malformed, Plan::Refused(words) if words.contains(&b'9')));
+    }
+
+    /// A ring without it is none that the operation can be carried out on.
+    #[test]
+    fn a_node_is_not_removed_while_an_operation_names_it() {
+        let mut site = Site::new(&[KEYSPACE, TABLE]);
+        site.decommission(2).expect("it may");
+        site.registry = site.registry.apply([NodeChange::SetTokens(LEAVES, Vec::new())]);
+        let refused = site.remove(&voters(&[1])).expect_err("an operation names it");
+        assert!(refused.contains("operation 1 is of node"), "{refused}");
+        let id = site.operations.all().next().expect("it waits").id;
+        site.operations = site.operations.apply([OperationChange::Abort(id, BTreeSet::new())]);
+        site.remove(&voters(&[1])).expect("it may");
     }
 
     /// Its disk may be gone, and nothing else begins before its operation ends.
