@@ -120,6 +120,9 @@ pub enum OperationError {
         /// The operation.
         operation: OperationId,
     },
+    /// Its tokens are not ascending, or two nodes' tokens are the same.
+    #[error("an operation of kind {0} cannot have these tokens; nothing is changed")]
+    NotWhole(Kind),
     /// A node has a token at least, and not too many.
     #[error("a node has 1 to {TOKENS_MAX} tokens, and not {0}")]
     Count(u32),
@@ -183,7 +186,7 @@ impl Planning<'_> {
         let has_given_tokens = operation.has_given_tokens;
         let again = Operation { has_given_tokens, lost, is_forced: true, ..self.queued(kind, target) };
         let aborted = OperationChange::Abort(operation.id, self.left_by(operation)?);
-        Ok(vec![aborted, OperationChange::Queue(Rc::new(again))])
+        Ok(vec![aborted, Planning::queue(again)?])
     }
 
     /// The changes of operations by which a node leaves. Nodes that are removed by force while another one is leave together with it: neither may wait for the other, as a
@@ -233,6 +236,14 @@ impl Planning<'_> {
         let lost = if leave.is_forced { down } else { BTreeSet::new() };
         let queued = Operation { lost, is_forced: leave.is_forced, ..self.queued(kind, target) };
         OperationChange::Queue(Rc::new(queued))
+    }
+
+    /// The change that queues an operation. Refused are parts that do not fit each other: the operations would not take it, and the rest of the entry would stand without it.
+    fn queue(operation: Operation) -> Result<OperationChange, OperationError> {
+        match operation.is_whole() {
+            true => Ok(OperationChange::Queue(Rc::new(operation))),
+            false => Err(OperationError::NotWhole(operation.kind)),
+        }
     }
 
     pub(crate) fn queued(&self, kind: Kind, target: Target) -> Operation {

@@ -1,9 +1,7 @@
 //! Nodes of the ring that get other tokens: another one instead of their only one, or another number of them.
 
-use std::rc::Rc;
-
 use topology::nodes::{NodeChange, NodeState, RegisteredNode, TOKENS_MAX};
-use topology::operations::{Kind, Operation, OperationChange, Target};
+use topology::operations::{Kind, Operation, Target};
 use topology::{HostId, Token};
 
 use super::choice::Tokens;
@@ -23,10 +21,10 @@ impl Planning<'_> {
         if let Some(operation) = self.operation_of(host) {
             return self.already(operation, host, same(operation));
         }
-        if token == Token::MIN || self.registry.owner(token).is_some() || Tokens(self).planned().contains(&token) {
+        if self.registry.owner(token).is_some() || Tokens(self).planned().contains(&token) {
             return Err(OperationError::TargetTaken { token });
         }
-        Ok(self.give(Kind::Move, host, vec![token]))
+        self.give(Kind::Move, host, vec![token])
     }
 
     /// The changes that give a node so many tokens.
@@ -44,7 +42,7 @@ impl Planning<'_> {
             return self.already(operation, host, same(operation));
         }
         let chosen = Tokens(self).others_for(host, tokens).expect("the node is of the ring");
-        Ok(self.give(Kind::TokenCount, host, chosen))
+        self.give(Kind::TokenCount, host, chosen)
     }
 
     fn normal(&self, host: HostId) -> Result<&RegisteredNode, OperationError> {
@@ -60,14 +58,14 @@ impl Planning<'_> {
         }
     }
 
-    fn give(&self, kind: Kind, host: HostId, tokens: Vec<Token>) -> PlannedChanges {
+    fn give(&self, kind: Kind, host: HostId, tokens: Vec<Token>) -> Result<PlannedChanges, OperationError> {
         if self.settings.is_empty() && self.operations.all().len() == 0 {
             let nodes = vec![NodeChange::SetTokens(host, tokens)];
-            return PlannedChanges { nodes, ..PlannedChanges::default() };
+            return Ok(PlannedChanges { nodes, ..PlannedChanges::default() });
         }
         let target = Target::Tokens([(host, tokens)].into());
         let queued = Operation { has_given_tokens: kind == Kind::Move, ..self.queued(kind, target) };
-        let operations = vec![OperationChange::Queue(Rc::new(queued))];
-        PlannedChanges { operations, ..PlannedChanges::default() }
+        let operations = vec![Planning::queue(queued)?];
+        Ok(PlannedChanges { operations, ..PlannedChanges::default() })
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use topology::nodes::{Boot, RegisteredNode};
-use topology::token_of;
+use topology::{TokenRanges, token_of};
 
 use super::*;
 use crate::Registration;
@@ -330,6 +330,50 @@ fn given_tokens_are_kept_as_they_are_and_taken_once() {
     site.run(1);
     let tokens = site.registry.node(host(4)).map(|node| node.tokens.clone());
     assert_eq!(tokens, Some(vec![Token(55), Token(77)]));
+}
+
+/// The usual formula for even tokens gives it to the first node.
+#[test]
+fn a_node_may_own_the_ring_s_start() {
+    let mut site = Site::new(2);
+    let at_start = |number: u8| {
+        let (start, replaces) = (registration(number, BOOT).start, (number == 5).then(|| Replaced::Host(host(4))));
+        let tokens = vec![Token::MIN, Token(77)];
+        Registration { tokens, has_given_tokens: true, start, replaces, ..registration(number, BOOT) }
+    };
+    site.apply(site.planning().join(&at_start(4)).expect("it may"));
+    let moves = site.planning().moves(site.operations.operation(OperationId(1)).expect("it is queued"));
+    let ranges = TokenRanges::of(moves.expect("the rules are known").into_iter().map(|moved| moved.range));
+    assert!(ranges.contains(Token::MIN) && ranges.contains(Token::MAX) && ranges.contains(Token(32)));
+    assert!(!ranges.contains(Token(-1)) && !ranges.contains(Token(12)), "{ranges:?}");
+    site.run(1);
+    for node in site.operations.unclean().collect::<Vec<_>>() {
+        site.request(OperationRequest::Cleaned(node, OperationId(1))).expect("it may");
+    }
+    site.apply(site.planning().join(&at_start(5)).expect("it may"));
+    site.run(2);
+    assert_eq!([4, 5].map(|number| site.tokens(number)), [0, 2]);
+    let leaves = PlannedChanges {
+        nodes: vec![NodeChange::SetState(host(5), NodeState::Leaving)],
+        operations: vec![site.planning().leave(&decommission(5), BTreeSet::new())],
+        ..PlannedChanges::default()
+    };
+    site.apply(leaves);
+    site.run(3);
+    assert_eq!(site.tokens(5), 0);
+}
+
+#[test]
+fn a_join_that_the_operations_would_not_take_is_refused() {
+    let mut site = Site::new(2);
+    let twice = Registration { tokens: vec![Token(5), Token(5)], has_given_tokens: true, ..registration(4, BOOT) };
+    assert_eq!(site.planning().join(&twice), Err(OperationError::NotWhole(Kind::Bootstrap)));
+    // One without an operation is removed all the same.
+    let node = site.registry.node(host(3)).expect("it is there").clone();
+    let joining = RegisteredNode { state: NodeState::Joining, tokens: Vec::new(), ..node };
+    site.registry = site.registry.apply([NodeChange::Put(host(3), Rc::new(joining))]);
+    site.apply(site.planning().remove_joining(host(3)).expect("it joins").expect("it may"));
+    assert!(site.registry.has_left(host(3)));
 }
 
 #[test]

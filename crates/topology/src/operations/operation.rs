@@ -196,7 +196,7 @@ impl Operation {
                 let all: BTreeSet<Token> = nodes.values().flatten().copied().collect();
                 let ascend = |tokens: &Vec<Token>| tokens.windows(2).all(|pair| pair[0] < pair[1]);
                 let count = nodes.values().map(Vec::len).sum::<usize>();
-                !nodes.is_empty() && nodes.values().all(ascend) && all.len() == count && !all.contains(&Token::MIN)
+                !nodes.is_empty() && nodes.values().all(ascend) && all.len() == count
             }
             Target::Replication { before, after, .. } => before != after,
             Target::Copy { .. } => true,
