@@ -5,6 +5,7 @@
 
 mod choice;
 mod joining;
+mod leaving;
 mod moving;
 
 use std::collections::BTreeSet;
@@ -18,7 +19,6 @@ use topology::operations::{Kind, Operation, OperationChange, OperationId, Operat
 use topology::{Epoch, HostId, ReplicationStrategy, Ring, Strategies, Token};
 
 use self::choice::Tokens;
-use crate::leave::{Departure, Leave};
 use crate::replace::ReplaceError;
 
 const VERSION: u8 = 1;
@@ -159,83 +159,11 @@ impl Planning<'_> {
         Ok(all)
     }
 
-    /// The changes that begin a leaving node's operation again without the nodes that are down, whose data is given up: it may wait for one of them for good. `None`: it
-    /// waits for none of them.
-    pub fn leave_by_force(
-        &self,
-        leave: &Leave,
-        down: BTreeSet<HostId>,
-    ) -> Option<Result<PlannedChanges, OperationError>> {
-        let is_departure = |kind| matches!(kind, Kind::Decommission | Kind::Remove | Kind::Assassinate | Kind::Replace);
-        let operation = self.operation_of(leave.host_id).filter(|operation| is_departure(operation.kind))?;
-        if !operation.phase.may_abort() || down.is_subset(&operation.lost) {
-            return None;
-        }
-        let again = self.begin_again(operation, operation.target.clone(), down);
-        Some(again.map(|operations| PlannedChanges { operations, ..PlannedChanges::default() }))
-    }
-
-    /// The end of an operation that may be aborted, and the same again with this target, by force: without the data of nodes that are given up.
-    fn begin_again(
-        &self,
-        operation: &Operation,
-        target: Target,
-        lost: BTreeSet<HostId>,
-    ) -> Result<Vec<OperationChange>, OperationError> {
-        let kind = if operation.kind == Kind::Decommission { Kind::Remove } else { operation.kind };
-        let has_given_tokens = operation.has_given_tokens;
-        let again = Operation { has_given_tokens, lost, is_forced: true, ..self.queued(kind, target) };
-        let aborted = OperationChange::Abort(operation.id, self.left_by(operation)?);
-        Ok(vec![aborted, Planning::queue(again)?])
-    }
-
-    /// The changes of operations by which a node leaves. Nodes that are removed by force while another one is leave together with it: neither may wait for the other, as a
-    /// node that gains its ranges.
-    pub fn leave_together(
-        &self,
-        leave: &Leave,
-        down: BTreeSet<HostId>,
-    ) -> Result<Vec<OperationChange>, OperationError> {
-        let is_removal = |operation: &&Operation| {
-            operation.kind == Kind::Remove && operation.is_forced && operation.phase.may_abort()
-        };
-        let other = self.operations.all().find(is_removal);
-        let other = other.filter(|_| leave.is_forced && leave.departure == Departure::Removal);
-        match other.map(|other| (other, &other.target)) {
-            Some((other, Target::Tokens(nodes))) => {
-                let mut nodes = nodes.clone();
-                nodes.insert(leave.host_id, Vec::new());
-                self.begin_again(other, Target::Tokens(nodes), down)
-            }
-            _ => Ok(vec![self.leave(leave, down)]),
-        }
-    }
-
-    /// The change by which the operation of a leaving node, which is down, does not wait for its hints and batches: they are given up. `None`: it waits for none, or not yet.
-    pub fn give_up_hints(&self, host: HostId) -> Option<PlannedChanges> {
-        let operation = self.operation_of(host)?;
-        let waits = operation.phase == Phase::ReadNew && operation.may_confirm(host);
-        let given_up = OperationChange::Copied(operation.id, host);
-        waits.then(|| PlannedChanges { operations: vec![given_up], ..PlannedChanges::default() })
-    }
-
     /// The operation that changes a node's tokens.
     fn operation_of(&self, host: HostId) -> Option<&Operation> {
         let is_its =
             |operation: &&Operation| matches!(&operation.target, Target::Tokens(nodes) if nodes.contains_key(&host));
         self.operations.all().find(is_its)
-    }
-
-    /// The operation that takes a node's ranges from it. `down`: the nodes that are given up as lost, by force.
-    pub fn leave(&self, leave: &Leave, down: BTreeSet<HostId>) -> OperationChange {
-        let kind = match leave.departure {
-            Departure::Decommission => Kind::Decommission,
-            Departure::Removal => Kind::Remove,
-        };
-        let target = Target::Tokens([(leave.host_id, Vec::new())].into());
-        let lost = if leave.is_forced { down } else { BTreeSet::new() };
-        let queued = Operation { lost, is_forced: leave.is_forced, ..self.queued(kind, target) };
-        OperationChange::Queue(Rc::new(queued))
     }
 
     /// The change that queues an operation. Refused are parts that do not fit each other: the operations would not take it, and the rest of the entry would stand without it.

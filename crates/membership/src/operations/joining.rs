@@ -44,8 +44,14 @@ impl Planning<'_> {
             },
         };
         let nodes = leaves.into_iter().chain([node(NodeState::Joining, Vec::new())]).collect();
-        let mut operations = gone.map(|(gone, _)| self.without_own_of(gone)).unwrap_or_default();
-        operations.push(Planning::queue(queued)?);
+        let operations = match gone {
+            Some((gone, _)) => {
+                let mut operations = self.without_own_of(gone);
+                operations.extend(self.depart(gone, queued, None, false, &BTreeSet::new())?);
+                operations
+            }
+            None => vec![Planning::queue(queued)?],
+        };
         Ok(PlannedChanges { nodes, operations, ..PlannedChanges::default() })
     }
 

@@ -9,11 +9,15 @@ use topology::{TokenRanges, token_of};
 use super::*;
 use crate::Registration;
 use crate::examples::{host, put, registration};
+use crate::leave::{Departure, Leave};
 use crate::replace::{Replaced, is_replaceable};
+
+mod departures;
 
 const BOOT: Boot = Boot { number: 1, word: 10 };
 
 /// A cluster's state, with the nodes 1 to 3, and one keyspace of three replicas with a table.
+#[derive(Clone)]
 struct Site {
     registry: Registry,
     operations: Operations,
@@ -311,7 +315,7 @@ fn a_departure_ends_the_node_s_own_change_of_tokens() {
         assert_eq!(own.len(), usize::from(steps < 4), "new replicas are read already: {own:?}");
         assert_eq!(site.planning().without_own_of(host(2)), []);
         let removal = Leave { host_id: host(1), departure: Departure::Removal, is_forced: true };
-        let forced = site.planning().leave_by_force(&removal, [host(1)].into());
+        let forced = site.planning().leave_again(&removal, [host(1)].into());
         assert_eq!(forced, None, "no departure is queued yet");
     }
 }
@@ -501,7 +505,7 @@ fn a_replacement_that_waits_for_the_dead_begins_again_without_them() {
     (0..3).for_each(|_| site.step(1).expect("it goes on"));
     let removal = Leave { host_id: host(2), departure: Departure::Removal, is_forced: true };
     let down = BTreeSet::from([host(2), host(3)]);
-    let again = site.planning().leave_by_force(&removal, down.clone()).expect("it waits").expect("it may");
+    let again = site.planning().leave_again(&removal, down.clone()).expect("it waits").expect("it may");
     site.apply(again);
     assert_eq!((site.phase(1), site.phase(2), site.state(4)), (None, Some(Phase::Queued), Some(NodeState::Joining)));
     assert_eq!(site.operations.operation(OperationId(2)).map(|operation| &operation.lost), Some(&down));

@@ -104,13 +104,12 @@ impl<'a> NodesPlanner<'a> {
         let down: BTreeSet<HostId> = self.registry.nodes().map(|(id, _)| id).filter(|id| !is_up(*id)).collect();
         if nodes.is_empty() {
             let is_lost = leave.departure == Departure::Removal && down.contains(&leave.host_id);
-            let is_forced = leave.is_forced && down.contains(&leave.host_id);
             let again = |planning: &Planning<'_>| {
-                let given_up = is_lost.then(|| planning.give_up_hints(leave.host_id)).flatten();
-                given_up.map(Ok).or_else(|| is_forced.then(|| planning.leave_by_force(&leave, down)).flatten())
+                let given_up = planning.give_up_hints(leave.host_id).map(Ok);
+                given_up.or_else(|| planning.leave_again(&leave, down))
             };
-            let changes = self.with_planning(again).unwrap_or_else(|| Ok(PlannedChanges::default()));
-            return self.answer(changes);
+            let changes = is_lost.then(|| self.with_planning(again)).flatten();
+            return self.answer(changes.unwrap_or_else(|| Ok(PlannedChanges::default())));
         }
         let operations = self.with_planning(|planning| {
             let own = planning.without_own_of(leave.host_id);
