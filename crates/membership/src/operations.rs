@@ -8,7 +8,7 @@ mod joining;
 mod leaving;
 mod moving;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use metadata::DecodeError;
@@ -241,21 +241,7 @@ impl Planning<'_> {
             return Ok(PlannedChanges::default());
         }
         let (together, mut operations) = self.together(operation);
-        let target = match &operation.target {
-            Target::Tokens(_) => Target::Tokens(Tokens(self).chosen_again(operation, &together)),
-            target => target.clone(),
-        };
-        let planned = Operation { target: target.clone(), ..operation.clone() };
-        if let Target::Tokens(nodes) = &target {
-            let mut all = nodes.iter().flat_map(|(host, tokens)| tokens.iter().map(move |token| (*token, *host)));
-            let is_taken = |(token, host): &(Token, HostId)| {
-                let owner = self.registry.owner(*token);
-                owner.is_some_and(|owner| owner != *host && !nodes.contains_key(&owner))
-            };
-            if let Some((token, _)) = all.find(is_taken).filter(|_| !self.planted.is(Bug::TokenGivenTwice)) {
-                return Err(OperationError::TokenTaken { token });
-            }
-        }
+        let planned = self.on_this_ring(operation, &together)?;
         let ring = self.ring();
         let of = |node| ring.as_ref().map(|ring| ring.node(node).host_id);
         let is_unclean = |node: &HostId| self.operations.is_unclean(*node) && !self.planted.is(Bug::LeftoversComeBack);
@@ -264,8 +250,27 @@ impl Planning<'_> {
                 return Err(OperationError::Unclean(node));
             }
         }
-        operations.push(OperationChange::Plan(operation.id, target));
+        operations.push(OperationChange::Plan(operation.id, planned.target));
         Ok(PlannedChanges { operations, ..PlannedChanges::default() })
+    }
+
+    /// A queued operation as it is planned on the ring that is there now, of these nodes if it is of tokens: the tokens that it was queued with may be another node's.
+    fn on_this_ring(
+        &self,
+        operation: &Operation,
+        together: &BTreeMap<HostId, Vec<Token>>,
+    ) -> Result<Operation, OperationError> {
+        let Target::Tokens(_) = &operation.target else { return Ok(operation.clone()) };
+        let nodes = Tokens(self).chosen_again(operation, together);
+        let mut all = nodes.iter().flat_map(|(host, tokens)| tokens.iter().map(move |token| (*token, *host)));
+        let is_taken = |(token, host): &(Token, HostId)| {
+            let owner = self.registry.owner(*token);
+            owner.is_some_and(|owner| owner != *host && !nodes.contains_key(&owner))
+        };
+        if let Some((token, _)) = all.find(is_taken).filter(|_| !self.planted.is(Bug::TokenGivenTwice)) {
+            return Err(OperationError::TokenTaken { token });
+        }
+        Ok(Operation { target: Target::Tokens(nodes), ..operation.clone() })
     }
 
     /// The nodes get their tokens, and those that lose ranges and stay are unclean. One that leaves takes its leftovers along.

@@ -47,7 +47,7 @@ impl Planning<'_> {
         let operations = match gone {
             Some((gone, _)) => {
                 let mut operations = self.without_own_of(gone);
-                operations.extend(self.depart(gone, queued, None, false, &BTreeSet::new())?);
+                operations.extend(self.depart(gone, queued, None, false, &[gone].into())?);
                 operations
             }
             None => vec![Planning::queue(queued)?],

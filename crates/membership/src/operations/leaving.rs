@@ -6,14 +6,14 @@
 //! | removes nodes that are down, and waits for the node | a removal without force; neither is forced | the same |
 //! | waits for the node | any, a replacement too | begins again, after the departure |
 //!
-//! An operation waits for a node that is to copy for it, and has not, or that is unclean and gains a range: for good where the node is dead, and its departure would
-//! wait for the operation.
+//! An operation waits for a node that is to copy for it, and has not, or that is unclean and gains a range; and for one of the replicas that are down, where too few are up to
+//! copy from or to pass a phase. Where the node is dead it waits for good, and its departure would wait for the operation.
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use topology::HostId;
 use topology::operations::{Kind, Operation, OperationChange, OperationId, Phase, RangeMove, Target};
+use topology::{HostId, NodeIndex};
 
 use super::{OperationError, PlannedChanges, Planning};
 use crate::leave::{Departure, Leave};
@@ -88,7 +88,7 @@ impl Planning<'_> {
         let gives_up = leave.is_forced && !down.is_subset(&own.lost);
         let is_other = |other: &Operation| other.id != own.id && is_removal(other, &down);
         let joins = leave.is_forced && own.kind != Kind::Replace && self.operations.all().any(is_other);
-        let is_behind = self.waiting_for(host).iter().any(|other| other.id < own.id);
+        let is_behind = self.waiting_for(host, &down).iter().any(|other| other.id < own.id);
         if !(gives_up || joins || is_behind) {
             return None;
         }
@@ -111,7 +111,7 @@ impl Planning<'_> {
         is_forced: bool,
         down: &BTreeSet<HostId>,
     ) -> Result<Vec<OperationChange>, OperationError> {
-        let (mut waiting, is_replacement) = (self.waiting_for(host), own.kind == Kind::Replace);
+        let (mut waiting, is_replacement) = (self.waiting_for(host, down), own.kind == Kind::Replace);
         let waits = |other: &Operation| waiting.iter().any(|operation| operation.id == other.id);
         let goes_together = |other: &&Operation| {
             let is_other = instead_of.is_none_or(|known| known.id != other.id);
@@ -166,14 +166,27 @@ impl Planning<'_> {
         }
     }
 
-    /// The operations that wait, or are to wait, for a node that is no part of what they are asked for, and may be aborted.
-    fn waiting_for(&self, host: HostId) -> Vec<&Operation> {
+    /// The operations that may be aborted and wait for a node, or are to wait for it: one that they neither give tokens to nor take tokens from.
+    fn waiting_for(&self, host: HostId, down: &BTreeSet<HostId>) -> Vec<&Operation> {
         let Some(ring) = self.ring() else { return Vec::new() };
-        let is_host = |node| ring.node(node).host_id == host;
+        let is_host = |node: NodeIndex| ring.node(node).host_id == host;
+        let is_up = |node: NodeIndex| !down.contains(&ring.node(node).host_id);
         let waits = |operation: &&Operation| {
-            // Where the rules of a strategy are unknown here, nothing is planned by them.
-            let moves = self.moves(operation).unwrap_or_default();
-            moves.iter().any(|moved: &RangeMove| moved.receivers(&ring).any(is_host))
+            let lacks = |moved: &RangeMove| {
+                let has_sources = |receiver| moved.sources(&ring, receiver, is_up).is_ok();
+                !moved.is_one_in_every_quorum(&ring, is_up)
+                    || !operation.is_without_copy && !moved.receivers(&ring).all(has_sources)
+            };
+            let waits = |moved: &RangeMove| {
+                let mut replicas = moved.old_replicas().iter().chain(moved.new_replicas()).copied();
+                moved.receivers(&ring).any(is_host) || replicas.any(is_host) && lacks(moved)
+            };
+            let now = match (&operation.target, operation.phase) {
+                (Target::Tokens(nodes), Phase::Queued) => self.on_this_ring(operation, nodes),
+                _ => Ok((*operation).clone()),
+            };
+            // What cannot be planned, or by rules that are unknown here, waits for something else.
+            now.and_then(|now| self.moves(&now)).unwrap_or_default().iter().any(waits)
         };
         let may_wait = |operation: &&Operation| {
             operation.phase.may_abort() && !operation.names(host) && !operation.copied.contains(&host)
@@ -198,7 +211,8 @@ impl Planning<'_> {
 
 /// True if an operation that may be aborted does no more than remove nodes that are down.
 fn is_removal(operation: &Operation, down: &BTreeSet<HostId>) -> bool {
-    let is_departure = matches!(operation.kind, Kind::Decommission | Kind::Remove | Kind::Assassinate);
+    // One that was asked to leave while it was up may come back, with hints that no other has.
+    let is_departure = matches!(operation.kind, Kind::Remove | Kind::Assassinate);
     let Target::Tokens(nodes) = &operation.target else { return false };
     is_departure && operation.phase.may_abort() && nodes.keys().all(|host| down.contains(host))
 }

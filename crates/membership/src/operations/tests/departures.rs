@@ -199,6 +199,62 @@ fn the_departure_of_a_dead_node_goes_before_what_waits_for_its_copy() {
     }
 }
 
+/// With one replica the joining node has no other source; with three a range has one replica that is up, which leaves.
+#[test]
+fn the_departure_of_a_dead_node_goes_before_what_lacks_its_data() {
+    for is_replaced in [false, true] {
+        let mut site = five(1);
+        let down = hosts([3]);
+        let joins = Registration { tokens: vec![Token(25)], has_given_tokens: true, ..registration(6, BOOT) };
+        site.apply(site.planning().join(&joins).expect("it may"));
+        assert!(site.settle(&down).expect_err("there is no source").contains("too few replicas"));
+        if is_replaced {
+            let replaces = Some(Replaced::Host(host(3)));
+            site.apply(site.planning().join(&Registration { replaces, ..of_many(7, 2) }).expect("it may"));
+        }
+        site.removenode(3, true, &down);
+        assert_eq!(site.settle(&down), Ok(()));
+        assert_eq!(site.owned([3, 6, 7]), [0, 1, if is_replaced { 2 } else { 0 }]);
+    }
+    let mut site = five(3);
+    let down = hosts([2, 3]);
+    site.decommission(1);
+    assert!(site.settle(&down).expect_err("too few are up").contains("too few replicas"));
+    [2, 3].into_iter().for_each(|number| site.removenode(number, true, &down));
+    assert_eq!(site.settle(&down), Ok(()));
+    assert_eq!(site.owned(1..=5), [0, 0, 0, 2, 2]);
+}
+
+/// Both were chosen on the same ring.
+#[test]
+fn a_departure_is_planned_beside_a_queued_join_whose_tokens_another_node_has_by_now() {
+    let mut site = five(3);
+    site.apply(site.planning().join(&of_many(6, 16)).expect("it may"));
+    site.step(1).expect("it is planned");
+    site.apply(site.planning().join(&of_many(7, 16)).expect("it may"));
+    site.run(1);
+    let has = |token: &Token| site.registry.owner(*token).is_some();
+    let queued = site.operations.all().next().expect("it waits");
+    assert!(matches!(&queued.target, Target::Tokens(nodes) if nodes[&host(7)].iter().any(has)));
+    let down = hosts([3]);
+    site.removenode(3, false, &down);
+    assert_eq!(site.settle(&down), Ok(()));
+    assert_eq!(site.owned([3, 6, 7]), [0, 16, 16]);
+}
+
+/// It may come back, and hands on its hints then.
+#[test]
+fn a_removal_by_force_does_not_take_along_a_decommission() {
+    let mut site = five(3);
+    site.decommission(4);
+    site.removenode(2, true, &hosts([2, 4]));
+    let mut kinds: Vec<Kind> = site.operations.all().map(|operation| operation.kind).collect();
+    kinds.sort_unstable();
+    assert_eq!(kinds, [Kind::Decommission, Kind::Remove]);
+    assert_eq!(site.settle(&hosts([2])), Ok(()));
+    assert_eq!(site.owned(1..=5), [2, 0, 2, 0, 2]);
+}
+
 /// It died before its cleanup, and what waits first would have it gain a range.
 #[test]
 fn the_departure_of_an_unclean_node_goes_before_what_it_would_gain_by() {
