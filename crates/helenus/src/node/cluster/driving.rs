@@ -65,6 +65,10 @@ impl Driving {
         self.nothing_to_copy.borrow_mut().retain(|id| next.operation(*id).is_some());
         for operation in next.all() {
             let was = before.operation(operation.id).map(|was| was.phase);
+            if was.is_none() && !operation.lost.is_empty() {
+                let lost = listed(&operation.lost);
+                tracing::warn!(operation = operation.id.0, %lost, "operation by force: data that only these nodes have is lost");
+            }
             if was != Some(operation.phase) {
                 tracing::info!(operation = operation.id.0, kind = %operation.kind, phase = %operation.phase, "operation");
             }
@@ -114,6 +118,10 @@ impl Driving {
         let is_of = |target: &Target| matches!(target, Target::Tokens(nodes) if nodes.contains_key(&host_id));
         self.known().all().any(|operation| is_of(&operation.target))
     }
+}
+
+fn listed(hosts: &BTreeSet<HostId>) -> String {
+    hosts.iter().map(HostId::to_string).collect::<Vec<_>>().join(", ")
 }
 
 /// The operation that does the work of one that was aborted: joins that are made one, a replacement that begins again.
