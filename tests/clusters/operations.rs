@@ -8,7 +8,7 @@ use std::thread;
 use cql_protocol::Consistency;
 use helenus_tests::{Builder, Connection, Printed, Random, Server, http, nodetool, pick};
 
-use super::nodes::{Net, connect, has, start_for_operators, until, value, wait_for_voters};
+use super::nodes::{Net, connect, has, says, start_for_operators, until, value, wait_for_voters};
 
 /// In the line of a node that copies.
 const COPIES: &str = "copying the ranges that this node gains";
@@ -567,6 +567,41 @@ fn a_node_joins_while_one_of_two_replicas_is_dead_for_good() {
     first.stop();
     has_rows(&third, "two.rows", 150, Consistency::One, |_| true);
     third.stop();
+}
+
+/// The third node's range goes to the first one; the second gains nothing of it. In a keyspace of two replicas, whose first table is created meanwhile, both gain ranges.
+#[test]
+fn a_first_table_of_another_replication_is_created_while_a_node_copies() {
+    let net = Net::new();
+    let node = |number, token| slow(&net, number).with(&["--initial-token", token]).start();
+    let [first, second, third] =
+        [(1, "-6000000000000000000"), (2, "0"), (3, "6000000000000000000")].map(|(number, token)| node(number, token));
+    let mut client = connect(&first);
+    client.query(&keyspace("one", 1)).expect("all are up");
+    client.query("CREATE TABLE one.rows (k int PRIMARY KEY, v text)").expect("all are up");
+    fill(&first, "one.rows", 300, 2_000);
+    let port = third.api_port;
+    let leaves = thread::spawn(move || {
+        done(&third, "decommission");
+        third.lines_after_end();
+    });
+    until("the first one copies, and the second one has seen that it does not", || {
+        says(&first, COPIES) && says(&second, "nothing to copy: this node gains no ranges")
+    });
+    client.query(&keyspace("two", 2)).expect("all are up");
+    client.query("CREATE TABLE two.rows (k int PRIMARY KEY, v text)").expect("all are up");
+    assert!(
+        value(&first, "/helenus/operations")["operations"][0]["phase"] == "copy",
+        "the copy has ended before its time"
+    );
+    fill(&first, "two.rows", 50, 10);
+    let answer = http(port, "POST", "/storage_service/stream_throughput?value=0").expect("the node answers operators");
+    assert_eq!(answer.status, 200, "{}", answer.body);
+    until("the operation ends", || value(&first, "/helenus/operations")["operations"] == serde_json::json!([]));
+    leaves.join().expect("it has left");
+    has_rows(&second, "one.rows", 300, Consistency::All, |_| true);
+    has_rows(&second, "two.rows", 50, Consistency::All, |_| true);
+    [first, second].into_iter().for_each(Server::stop);
 }
 
 /// Three nodes with rows whose copies are slow, and a fourth that copies them.

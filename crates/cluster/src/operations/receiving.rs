@@ -130,8 +130,14 @@ impl Receiving {
         moves.map_err(ReceiveFailed::Rules)
     }
 
-    /// True if this node is to copy something for an operation.
+    /// Fails unless the operation is in Copy here: the ring may be one by now that lacks the nodes of its target.
+    fn must_be_in_copy(&self, operation: &Operation) -> Result<(), ReceiveFailed> {
+        self.placement.is_in(operation.id, Phase::Copy).then_some(()).ok_or(ReceiveFailed::Ended)
+    }
+
+    /// True if this node is to copy something for an operation that is in Copy.
     pub fn is_receiver(&self, operation: &Operation, keyspaces: &[KeyspaceToCopy]) -> Result<bool, ReceiveFailed> {
+        self.must_be_in_copy(operation)?;
         for keyspace in keyspaces {
             let moves = self.moves(operation, keyspace)?;
             let nodes = self.placement.nodes();
@@ -195,6 +201,7 @@ impl Receiving {
     /// The tables that are copied, those of users first. The registers of conditional statements move with the rows: a proposal that was accepted and not committed is
     /// nowhere else.
     fn tasks(&self, operation: &Operation, keyspaces: &[KeyspaceToCopy]) -> Result<Vec<Task>, ReceiveFailed> {
+        self.must_be_in_copy(operation)?;
         let mut tasks = Vec::new();
         let mut of_registers = BySources::new();
         for keyspace in keyspaces {
@@ -239,9 +246,7 @@ impl Receiving {
     ) -> Result<CopyFigures, ReceiveFailed> {
         let table = task.table;
         // Whatever is confirmed was asked of sources that had applied WriteBoth.
-        if !self.placement.is_in(operation.id, Phase::Copy) {
-            return Err(ReceiveFailed::Ended);
-        }
+        self.must_be_in_copy(operation)?;
         let Some(planned) = self.plan(table).await? else { return Ok(CopyFigures::default()) };
         let name = task.name(operation.id);
         let participant = Participant { shards: Rc::clone(&self.shards) };

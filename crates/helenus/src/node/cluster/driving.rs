@@ -21,8 +21,9 @@ pub(super) struct Driving {
     pub(super) waits: RefCell<BTreeMap<OperationId, String>>,
     /// As a receiver: a copy is made.
     pub(super) is_receiving: Cell<bool>,
-    /// Operations in Copy for which this node has nothing to copy: to find that out takes some time.
-    pub(super) nothing_to_copy: RefCell<BTreeSet<OperationId>>,
+    /// Operations in Copy for which this node has nothing to copy, and the version of the schema by which it has not: to find that out takes some time. A table may be the
+    /// first one of another replication.
+    pub(super) nothing_to_copy: RefCell<BTreeMap<OperationId, [u8; 16]>>,
     /// This node leaves, and hands on its hints and batches.
     pub(super) is_handing_on: Cell<bool>,
     /// Leftovers are dropped.
@@ -62,9 +63,13 @@ impl Driving {
     /// The operations are these from now on.
     pub(super) fn note(&self, next: &Operations) {
         let before = self.known.replace(next.clone());
-        self.nothing_to_copy.borrow_mut().retain(|id| next.operation(*id).is_some());
+        self.nothing_to_copy.borrow_mut().retain(|id, _| next.operation(*id).is_some());
         for operation in next.all() {
             let was = before.operation(operation.id).map(|was| was.phase);
+            if was.is_none() && !operation.lost.is_empty() {
+                let lost = listed(&operation.lost);
+                tracing::warn!(operation = operation.id.0, %lost, "operation by force: data that only these nodes have is lost");
+            }
             if was != Some(operation.phase) {
                 tracing::info!(operation = operation.id.0, kind = %operation.kind, phase = %operation.phase, "operation");
             }
@@ -114,6 +119,10 @@ impl Driving {
         let is_of = |target: &Target| matches!(target, Target::Tokens(nodes) if nodes.contains_key(&host_id));
         self.known().all().any(|operation| is_of(&operation.target))
     }
+}
+
+fn listed(hosts: &BTreeSet<HostId>) -> String {
+    hosts.iter().map(HostId::to_string).collect::<Vec<_>>().join(", ")
 }
 
 /// The operation that does the work of one that was aborted: joins that are made one, a replacement that begins again.

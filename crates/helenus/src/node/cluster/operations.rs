@@ -15,7 +15,7 @@
 use std::rc::Rc;
 use std::time::Duration;
 
-use cluster::coordinator::{KeyspaceToCopy, receiving};
+use cluster::coordinator::{KeyspaceToCopy, ReceiveFailed, receiving};
 use membership::{OperationRequest, OperationsDomain, Planning, TopologyDomain};
 use metadata::group::{Answer, Driver, Index, Member, node_id};
 use query::{Engine, OPERATION, SchemaDomain, clean_up, settings};
@@ -198,19 +198,25 @@ pub(super) fn receive(node: &Rc<Operator>) {
         operation.phase == Phase::Copy && !operation.is_without_copy && !operation.copied.contains(&own)
     });
     // Several may be in Copy: each of another keyspace.
+    let schema = engine.schema();
     let is_receiver = |operation: &&Operation| {
-        if driving.nothing_to_copy.borrow().contains(&operation.id) {
+        let known = driving.nothing_to_copy.borrow().get(&operation.id).copied();
+        if known == Some(schema.version()) {
             return false;
         }
-        let keyspaces = keyspaces_to_copy(&engine.schema(), operation);
-        let is_receiver = receiving(engine.coordinator()).is_receiver(operation, &keyspaces).unwrap_or_else(|error| {
-            tracing::warn!(operation = operation.id.0, %error, "cannot tell what to copy");
-            false
-        });
-        if !is_receiver {
-            driving.nothing_to_copy.borrow_mut().insert(operation.id);
+        let keyspaces = keyspaces_to_copy(&schema, operation);
+        match receiving(engine.coordinator()).is_receiver(operation, &keyspaces) {
+            Ok(true) => return true,
+            // The list of operations is not that of the entry yet.
+            Err(ReceiveFailed::Ended) => return false,
+            Ok(false) if known.is_none() => {
+                tracing::info!(operation = operation.id.0, "nothing to copy: this node gains no ranges");
+            }
+            Ok(false) => {}
+            Err(error) => tracing::warn!(operation = operation.id.0, %error, "cannot tell what to copy"),
         }
-        is_receiver
+        driving.nothing_to_copy.borrow_mut().insert(operation.id, schema.version());
+        false
     };
     let Some(operation) = waiting.find(is_receiver).cloned() else { return };
     drop(waiting);
