@@ -17,6 +17,17 @@ impl std::fmt::Display for OperationId {
     }
 }
 
+/// The place of an operation's end among all ends, done or aborted: the first is 1, and each has the next. Not the operation's number: one that was asked for before
+/// another may end after it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct EndNumber(pub u64);
+
+impl std::fmt::Display for EndNumber {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
 /// The kind of an operation, as operators know it. All kinds pass the same phases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {

@@ -306,7 +306,7 @@ pub(super) fn clean(node: &Rc<Operator>) {
     drop(runtime.spawn(Group::Maintenance, async move {
         match clean_up(&node.engine).await {
             Ok(()) => {
-                tracing::info!(operation = last.0, "dropped what is left of ranges that this node does not own");
+                tracing::info!(end = last.0, "dropped what is left of ranges that this node does not own");
                 let answer = ask(&node, &OperationRequest::Cleaned(own, last)).await;
                 if !matches!(answer, Answer::Applied { .. }) {
                     tracing::debug!(?answer, "this node is not noted as clean yet; retrying");
