@@ -150,6 +150,14 @@ impl Planning<'_> {
         Ok(all)
     }
 
+    /// True if some range of a keyspace that is placed by a strategy has replicas, and none after an operation.
+    pub fn unplaces(&self, operation: &Operation, (keyspace, strategy): (&str, &ReplicationStrategy)) -> bool {
+        let is_other = matches!(operation.target, Target::Replication { .. }) && !operation.is_of_keyspace(keyspace);
+        let ring = self.ring().filter(|_| !is_other);
+        let moves = ring.and_then(|ring| operation.moves(&ring, strategy, self.strategies).ok()).unwrap_or_default();
+        moves.iter().any(|moved| moved.new_replicas().is_empty() && !moved.old_replicas().is_empty())
+    }
+
     /// The changes that begin a leaving node's operation again without the nodes that are down, whose data is given up: it may wait for one of them for good. `None`: it
     /// waits for none of them.
     pub fn leave_by_force(

@@ -11,6 +11,8 @@ use crate::examples::{host, put, registration};
 use crate::replace::{Replaced, is_replaceable};
 use crate::{Alteration, Registration};
 
+mod waiting;
+
 const BOOT: Boot = Boot { number: 1, word: 10 };
 
 /// A cluster's state, with the nodes 1 to 3, and one keyspace of three replicas with a table.

@@ -161,6 +161,19 @@ pub fn placed_by<'a>(
     own.min_by_key(|(id, _)| *id).map_or(strategy, |(_, before)| before)
 }
 
+/// The replications by which a keyspace may be placed from now on, as operations end or are aborted: the one of [`placed_by`] first, that of the schema last.
+pub fn may_be_placed_by<'a>(
+    operations: impl IntoIterator<Item = &'a Operation>,
+    keyspace: &str,
+    strategy: &'a ReplicationStrategy,
+) -> impl Iterator<Item = &'a ReplicationStrategy> {
+    let before = operations.into_iter().filter_map(move |operation| match &operation.target {
+        Target::Replication { keyspace: of, before, .. } if of == keyspace => Some(before),
+        _ => None,
+    });
+    before.chain([strategy])
+}
+
 impl Operation {
     /// True if it changes the replication of this keyspace.
     pub fn is_of_keyspace(&self, keyspace: &str) -> bool {

@@ -18,11 +18,11 @@ use std::time::Duration;
 use cluster::coordinator::{KeyspaceToCopy, receiving};
 use membership::{OperationRequest, OperationsDomain, Planning, TopologyDomain};
 use metadata::group::{Answer, Driver, Index, Member, node_id};
-use query::{Engine, OPERATION, SchemaDomain, clean_up, settings};
+use query::{Engine, OPERATION, SchemaDomain, clean_up, settings, unplaced};
 use raft::RoleName;
 use runtime::{Group, Runtime};
 use schema::Schema;
-use topology::operations::{Confirmed, Operation, OperationId, Phase, waits_for};
+use topology::operations::{Confirmed, Operation, OperationId, Phase, Waiting, waits_for};
 use topology::{Epoch, HostId, NodeIndex, ReplicationStrategy, Ring, Strategies};
 
 use super::driving::{Driving, Moves, Seen};
@@ -171,6 +171,10 @@ fn look(node: &Operator, member: &Member) -> Vec<Look> {
         let judge = Judge { node, member, ring, epoch: known.epoch };
         looks.push(match waits_for(operation, moves, ring, &judge) {
             None => Look::Step(OperationRequest::Step(operation.id, operation.phase)),
+            Some(waiting @ Waiting::Unplaced { .. }) => {
+                let keyspaces = unplaced(state.of::<SchemaDomain>(), &planning, operation).join(", ");
+                Look::Waits(operation.id, format!("keyspaces without replicas: {keyspaces}; {waiting}"))
+            }
             Some(waiting) => Look::Waits(operation.id, waiting.to_string()),
         });
     }
