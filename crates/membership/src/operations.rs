@@ -15,7 +15,9 @@ use metadata::DecodeError;
 use planted::{Bug, Planted};
 use stdx::{Reader, varint};
 use topology::nodes::{NodeChange, NodeState, Registry, TOKENS_MAX};
-use topology::operations::{Kind, Operation, OperationChange, OperationId, Operations, Phase, RangeMove, Target};
+use topology::operations::{
+    EndNumber, Kind, Operation, OperationChange, OperationId, Operations, Phase, RangeMove, Target,
+};
 use topology::{Epoch, HostId, ReplicationStrategy, Ring, Strategies, Token};
 
 use self::choice::Tokens;
@@ -36,8 +38,8 @@ pub enum OperationRequest {
     Step(OperationId, Phase),
     /// A receiver has copied, durably, all that it is to copy; or a node that leaves has handed on its hints and batches.
     Copied(OperationId, HostId),
-    /// A node has no leftovers of operations up to this one any more.
-    Cleaned(HostId, OperationId),
+    /// A node has no leftovers of operations that ended up to this end any more.
+    Cleaned(HostId, EndNumber),
     /// An operator has it aborted.
     Abort(OperationId),
     /// An operator has a node exchange its only token for another.
@@ -159,6 +161,14 @@ impl Planning<'_> {
         Ok(all)
     }
 
+    /// True if some range of a keyspace that is placed by a strategy has replicas, and none after an operation.
+    pub fn unplaces(&self, operation: &Operation, (keyspace, strategy): (&str, &ReplicationStrategy)) -> bool {
+        let is_other = matches!(operation.target, Target::Replication { .. }) && !operation.is_of_keyspace(keyspace);
+        let ring = self.ring().filter(|_| !is_other);
+        let moves = ring.and_then(|ring| operation.moves(&ring, strategy, self.strategies).ok()).unwrap_or_default();
+        moves.iter().any(|moved| moved.new_replicas().is_empty() && !moved.old_replicas().is_empty())
+    }
+
     /// The operation that changes a node's tokens.
     fn operation_of(&self, host: HostId) -> Option<&Operation> {
         let is_its =
@@ -195,9 +205,10 @@ impl Planning<'_> {
                 Ok(operation.map(|_| change(OperationChange::Copied(id, receiver))).unwrap_or_default())
             }
             OperationRequest::Cleaned(node, up_to) => {
-                let is_new = self.operations.unclean_since(node).is_some_and(|last| last <= up_to);
-                let cleaned = change(OperationChange::Cleaned(node, up_to));
-                Ok(if is_new { cleaned } else { PlannedChanges::default() })
+                let last = self.operations.unclean_since(node);
+                let is_all = |last: &EndNumber| *last <= up_to || self.planted.is(Bug::CleanedOfLaterLeftovers);
+                let cleaned = last.filter(is_all).map(|last| change(OperationChange::Cleaned(node, last)));
+                Ok(cleaned.unwrap_or_default())
             }
             OperationRequest::Abort(id) => {
                 self.abort(self.operations.operation(id).ok_or(OperationError::Unknown(id))?)
@@ -294,12 +305,15 @@ impl Planning<'_> {
         }
         let mut operations = vec![OperationChange::Finish(operation.id, unclean)];
         if let Target::Tokens(target) = &operation.target {
-            let leaves =
-                |(host, tokens): &(&HostId, &Vec<Token>)| tokens.is_empty() && self.operations.is_unclean(**host);
-            let leaving = target.iter().filter(leaves);
-            operations.extend(leaving.map(|(host, _)| OperationChange::Cleaned(*host, operation.id)));
+            let leaving = target.iter().filter(|(_, tokens)| tokens.is_empty());
+            operations.extend(leaving.filter_map(|(host, _)| self.forgotten(*host)));
         }
         Ok(PlannedChanges { nodes, operations, ..PlannedChanges::default() })
+    }
+
+    /// The change by which a node that leaves the cluster is not unclean any more; `None` if it is not.
+    pub(crate) fn forgotten(&self, host: HostId) -> Option<OperationChange> {
+        self.operations.unclean_since(host).map(|last| OperationChange::Cleaned(host, last))
     }
 
     /// Joining nodes are removed, leaving ones stay, and pending replicas that stay are unclean. A keyspace has its replication from before in the schema too, unless
@@ -372,7 +386,8 @@ impl OperationRequest {
                 out.extend_from_slice(&receiver.0);
             }
             OperationRequest::Cleaned(node, up_to) => {
-                begin(CLEANED, up_to);
+                out.push(CLEANED);
+                varint::encode(up_to.0, &mut out);
                 out.extend_from_slice(&node.0);
             }
             OperationRequest::Abort(id) => begin(ABORT, id),
@@ -400,7 +415,7 @@ impl OperationRequest {
         }
         let kind = reader.u8()?;
         let id = match kind {
-            MOVE | TOKEN_COUNT => OperationId(0),
+            MOVE | TOKEN_COUNT | CLEANED => OperationId(0),
             _ => OperationId(reader.varint()?),
         };
         let request = match kind {
@@ -416,7 +431,10 @@ impl OperationRequest {
                 OperationRequest::Step(id, phase)
             }
             COPIED => OperationRequest::Copied(id, HostId(reader.array()?)),
-            CLEANED => OperationRequest::Cleaned(HostId(reader.array()?), id),
+            CLEANED => {
+                let up_to = EndNumber(reader.varint()?);
+                OperationRequest::Cleaned(HostId(reader.array()?), up_to)
+            }
             ABORT => OperationRequest::Abort(id),
             kind => return Err(invalid(format!("requests of kind {kind} about operations are unknown"))),
         };

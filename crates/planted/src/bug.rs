@@ -272,6 +272,8 @@ bugs! {
         "A node that takes a dead replica's place copies from one of the others alone.";
     LeftoversComeBack, "leftovers-come-back", Membership, "operations::tests::a_node_with_leftovers_gains_no_range",
         "A node that has not dropped what it lost gains ranges.";
+    CleanedOfLaterLeftovers, "cleaned-of-later-leftovers", Membership, "operations::tests::a_node_that_loses_ranges_while_it_cleans_up_stays_unclean",
+        "A node that has cleaned up is clean of what it has lost meanwhile, too.";
     TokenGivenTwice, "token-given-twice", Membership, "operations::tests::nodes_join_one_after_the_other_on_the_ring_that_they_find",
         "A node that waited for its turn gets the tokens that were chosen for it when it began to wait, whoever has them by now.";
     AbortLeavesPending, "abort-leaves-pending", Membership, "operations::tests::replicas_that_were_pending_are_unclean_after_an_abort",

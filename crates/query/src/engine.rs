@@ -40,7 +40,7 @@ mod virtual_result;
 mod write;
 
 pub use cleanup::{clean_up, clean_up_table};
-pub use ddl::settings;
+pub use ddl::{settings, unplaced};
 pub use endpoints::{EndpointsError, endpoints};
 use failed::FailedRequests;
 pub use failed::{FAILED_KINDS, FailedCounts, FailedKind};

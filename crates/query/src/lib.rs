@@ -36,7 +36,7 @@ pub use domain::{LowBoundDomain, SchemaDomain, TruncationsDomain, pending_trunca
 pub use engine::{
     EndpointsError, Engine, EngineStats, FAILED_KINDS, FailedCounts, FailedKind, Ran, StatementSummary, announce_node,
     clean_up, clean_up_table, delete_left, deliver_hints, disk_bytes, endpoints, finish_left, finished_left, hand_on,
-    has_left, log_ends, low_bound, refuse_left, settings,
+    has_left, log_ends, low_bound, refuse_left, settings, unplaced,
 };
 pub use event::{Event, NodeEvent};
 pub use guardrails::{ConsistencyLevels, Guardrails, Listed, Threshold, ThresholdUnit};

@@ -27,7 +27,7 @@ pub use codec::{DecodeError, VERSION, decode, encode};
 pub use conditions::{Confirmed, Waiting, waits_for};
 pub use copying::TooFewSources;
 pub use needs::{Half, Needs};
-pub use operation::{Kind, Operation, OperationId, Target, placed_by};
+pub use operation::{EndNumber, Kind, Operation, OperationId, Target, may_be_placed_by, placed_by};
 pub use phase::{Answer, Halves, Phase};
 pub use placements::{Levels, Placement, Placements};
 pub use range_move::RangeMove;

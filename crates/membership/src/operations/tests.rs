@@ -7,10 +7,12 @@ use topology::nodes::{Boot, RegisteredNode};
 use topology::{TokenRanges, token_of};
 
 use super::*;
-use crate::Registration;
 use crate::examples::{host, put, registration};
 use crate::leave::{Departure, Leave};
 use crate::replace::{Replaced, is_replaceable};
+use crate::{Alteration, Registration};
+
+mod waiting;
 
 mod departures;
 
@@ -112,7 +114,7 @@ fn a_node_joins_by_an_operation_where_there_are_tables() {
     });
     assert!(site.step(2).expect_err("they would gain it back").contains("has data of ranges that it does not own"));
     for number in 1..=3 {
-        site.request(OperationRequest::Cleaned(host(number), OperationId(1))).expect("it may");
+        site.request(OperationRequest::Cleaned(host(number), EndNumber(1))).expect("it may");
     }
     assert_eq!(
         [1, 2, 3, 4].map(|node| site.operations.tenure(host(node))),
@@ -156,10 +158,33 @@ fn a_node_with_leftovers_gains_no_range() {
     let unclean: Vec<HostId> = site.operations.unclean().collect();
     for node in unclean {
         assert!(site.step(2).is_err(), "{node} would gain back what it has not dropped");
-        site.request(OperationRequest::Cleaned(node, OperationId(1))).expect("it may");
+        site.request(OperationRequest::Cleaned(node, EndNumber(1))).expect("it may");
     }
     site.step(2).expect("all are clean");
     assert_eq!(site.phase(2), Some(Phase::Planned));
+}
+
+/// It had gone over those tables before. Planted: cleaned-of-later-leftovers.
+#[test]
+fn a_node_that_loses_ranges_while_it_cleans_up_stays_unclean() {
+    let mut site = Site::new(3);
+    let setting = |replication_factor| ReplicationStrategy::Simple { replication_factor };
+    for keyspace in ["first", "second"] {
+        let (now, after, has_tables) = (setting(3), setting(1), true);
+        let operations =
+            site.planning().alter(&Alteration { keyspace, now: &now, after: &after, has_tables }).expect("it may");
+        site.apply(PlannedChanges { operations, ..PlannedChanges::default() });
+    }
+    (0..4).for_each(|_| site.step(1).expect("it goes on"));
+    site.run(2);
+    let begun = site.operations.unclean_since(host(1)).expect("it has lost ranges of the second keyspace");
+    site.step(1).expect("it is done");
+    let cleaned = site.planning().plan(&OperationRequest::Cleaned(host(1), begun)).expect("it is asked for");
+    site.apply(cleaned);
+    assert!(site.operations.is_unclean(host(1)), "it has rows of the first keyspace");
+    let last = site.operations.unclean_since(host(1)).expect("it is unclean");
+    site.request(OperationRequest::Cleaned(host(1), last)).expect("it may");
+    assert!(!site.operations.is_unclean(host(1)));
 }
 
 /// Each may have received rows that it will not hear of again. Planted: abort-leaves-pending.
@@ -184,7 +209,7 @@ fn a_node_that_leaves_takes_its_leftovers_along() {
     site.apply(site.planning().join(&of_many(4, 16)).expect("it may"));
     site.run(1);
     for number in [2, 3] {
-        site.request(OperationRequest::Cleaned(host(number), OperationId(1))).expect("it may");
+        site.request(OperationRequest::Cleaned(host(number), EndNumber(1))).expect("it may");
     }
     assert!(site.operations.unclean().eq([host(1)]));
     site.apply(PlannedChanges {
@@ -208,7 +233,7 @@ fn nodes_join_one_after_the_other_on_the_ring_that_they_find() {
     assert_eq!(site.phase(2), Some(Phase::Queued));
     site.run(1);
     for node in [1, 2, 3] {
-        site.request(OperationRequest::Cleaned(host(node), OperationId(1))).expect("it may");
+        site.request(OperationRequest::Cleaned(host(node), EndNumber(1))).expect("it may");
     }
     site.run(2);
     assert_eq!((site.state(5), site.tokens(5)), (Some(NodeState::Normal), 16), "none was given to the other before");
@@ -258,7 +283,7 @@ fn the_others_begin_again_if_one_of_those_that_join_together_is_removed() {
         assert_eq!(unclean.contains(&host(4)), steps > 1, "it has copied something: {unclean:?}");
         assert_eq!(site.step(5).is_err(), unclean.contains(&host(4)));
         for node in unclean {
-            site.request(OperationRequest::Cleaned(node, OperationId(4))).expect("it may");
+            site.request(OperationRequest::Cleaned(node, EndNumber(4))).expect("it may");
         }
         site.run(5);
         assert_eq!([4, 6].map(|number| site.tokens(number)), [16, 16]);
@@ -275,7 +300,7 @@ fn a_node_exchanges_its_only_token() {
     assert!(moves(&mut site, 4, 5).is_err_and(|words| words.contains("not in state NORMAL")));
     site.run(1);
     for node in [1, 2, 3] {
-        site.request(OperationRequest::Cleaned(host(node), OperationId(1))).expect("it may");
+        site.request(OperationRequest::Cleaned(host(node), EndNumber(1))).expect("it may");
     }
     assert!(moves(&mut site, 1, 5).is_err_and(|words| words.contains("cannot be moved thusly")));
     let taken = "target token 10 is already owned by another node.";
@@ -352,7 +377,8 @@ fn a_node_may_own_the_ring_s_start() {
     assert!(!ranges.contains(Token(-1)) && !ranges.contains(Token(12)), "{ranges:?}");
     site.run(1);
     for node in site.operations.unclean().collect::<Vec<_>>() {
-        site.request(OperationRequest::Cleaned(node, OperationId(1))).expect("it may");
+        site.request(OperationRequest::Cleaned(node, site.operations.unclean_since(node).expect("it is unclean")))
+            .expect("it may");
     }
     site.apply(site.planning().join(&at_start(5)).expect("it may"));
     site.run(2);
@@ -472,7 +498,8 @@ fn a_replacement_ends_the_replaced_node_s_own_change_of_tokens() {
             site.run(1);
         }
         for node in site.operations.unclean().collect::<Vec<_>>() {
-            site.request(OperationRequest::Cleaned(node, OperationId(1))).expect("it may");
+            site.request(OperationRequest::Cleaned(node, site.operations.unclean_since(node).expect("it is unclean")))
+                .expect("it may");
         }
         site.run(2);
         let states = [2, 4].map(|number| site.state(number));
@@ -510,7 +537,7 @@ fn a_replacement_that_waits_for_the_dead_begins_again_without_them() {
     assert_eq!((site.phase(1), site.phase(2), site.state(4)), (None, Some(Phase::Queued), Some(NodeState::Joining)));
     assert_eq!(site.operations.operation(OperationId(2)).map(|operation| &operation.lost), Some(&down));
     assert!(site.step(2).is_err(), "it has leftovers");
-    site.request(OperationRequest::Cleaned(host(4), OperationId(1))).expect("it may");
+    site.request(OperationRequest::Cleaned(host(4), EndNumber(1))).expect("it may");
     site.run(2);
     assert_eq!((site.state(4), site.tokens(4), site.tokens(2)), (Some(NodeState::Normal), 2, 0));
 }
@@ -540,7 +567,7 @@ fn nodes_that_are_removed_by_force_leave_together() {
         if steps < 4 {
             assert_eq!(receivers, [host(1)].into());
             for node in site.operations.unclean().collect::<Vec<_>>() {
-                site.request(OperationRequest::Cleaned(node, OperationId(1))).expect("it may");
+                site.request(OperationRequest::Cleaned(node, EndNumber(1))).expect("it may");
             }
             site.run(2);
             assert_eq!([2, 3].map(|number| site.tokens(number)), [0, 0]);
@@ -620,7 +647,7 @@ fn a_request_comes_back_from_its_bytes() {
     let requests = [
         OperationRequest::Step(id, Phase::Copy),
         OperationRequest::Copied(id, host(7)),
-        OperationRequest::Cleaned(host(7), id),
+        OperationRequest::Cleaned(host(7), EndNumber(301)),
         OperationRequest::Abort(id),
         OperationRequest::Move(host(7), Token(-5)),
         OperationRequest::TokenCount(host(7), 300),

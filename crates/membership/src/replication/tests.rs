@@ -2,7 +2,7 @@
 
 use planted::Planted;
 use topology::nodes::{Boot, Registry};
-use topology::operations::{OperationId, Operations};
+use topology::operations::{EndNumber, OperationId, Operations};
 use topology::{Strategies, operations::placed_by};
 
 use super::*;
@@ -120,7 +120,7 @@ fn a_keyspace_gets_its_new_replicas_by_an_operation_and_its_old_ones_clean_up() 
     let refused = site.request(OperationRequest::Step(OperationId(2), Phase::Queued)).expect_err("it is unclean");
     assert!(refused.contains("has data of ranges that it does not own"), "{refused}");
     for number in 1..=3 {
-        site.request(OperationRequest::Cleaned(host(number), OperationId(1))).expect("it may");
+        site.request(OperationRequest::Cleaned(host(number), EndNumber(1))).expect("it may");
     }
     site.run(2);
     assert_eq!([1, 2, 3].map(|number| site.operations.tenure(host(number))), [2; 3], "each gains something back");

@@ -29,7 +29,7 @@ use rows::{NodeTruncations, TruncateStatement};
 use statement::SchemaStatement;
 
 use applier::{EngineApplier, Nodes};
-pub use nodes::settings;
+pub use nodes::{settings, unplaced};
 
 /// The shard that holds the metadata log.
 const LEADER: ShardId = ShardId(0);

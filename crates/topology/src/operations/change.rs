@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use super::operation::{Operation, OperationId, Target};
+use super::operation::{EndNumber, Operation, OperationId, Target};
 use super::phase::Phase;
 use crate::ring::HostId;
 
@@ -20,14 +20,16 @@ pub enum OperationChange {
     Finish(OperationId, BTreeSet<HostId>),
     /// An operation is aborted. These nodes may have data of ranges that they do not gain, and are unclean.
     Abort(OperationId, BTreeSet<HostId>),
-    /// The node has no leftovers of operations up to this one any more.
-    Cleaned(HostId, OperationId),
+    /// The node has no leftovers of operations that ended up to this end any more.
+    Cleaned(HostId, EndNumber),
     /// An operation as it is: a part of a snapshot.
     Restore(Rc<Operation>),
     /// The number that the next operation has: a part of a snapshot.
     RestoreNext(OperationId),
-    /// The node has leftovers, this operation's the last: a part of a snapshot.
-    Unclean(HostId, OperationId),
+    /// So many operations have ended: a part of a snapshot.
+    RestoreEnded(EndNumber),
+    /// The node has leftovers, those of this end the last: a part of a snapshot.
+    Unclean(HostId, EndNumber),
     /// These nodes gain ranges by an operation, and are read from now on: they begin another tenure.
     Gained(OperationId, BTreeSet<HostId>),
     /// A receiver has copied, durably, all that it is to copy for an operation in Copy; or a node that leaves has handed on its hints and batches, in ReadNew, or is lost

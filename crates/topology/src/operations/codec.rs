@@ -8,12 +8,13 @@
 //!   3 Advance      varint number · u8 phase
 //!   4 Finish       varint number · hosts unclean
 //!   5 Abort        varint number · hosts unclean
-//!   6 Cleaned      16 host id · varint number
+//!   6 Cleaned      16 host id · varint end
 //!   7 Restore      operation                                  (snapshots)
 //!   8 RestoreNext  varint number                              (snapshots)
-//!   9 Unclean      16 host id · varint number                 (snapshots)
+//!   9 Unclean      16 host id · varint end                    (snapshots)
 //!   10 Copied      varint number · 16 host id
 //!   11 Gained      varint number · hosts
+//!   12 RestoreEnded varint end                                (snapshots)
 //! operation   varint number · u8 kind · u8 phase · u8 flags (1 without a copy, 2 forced, 4 tokens given) · hosts lost · hosts copied · target
 //! target      u8 form
 //!   1 tokens        varint count · (16 host id · varint count · i64 token*)*        (hosts and tokens ascend)
@@ -24,6 +25,8 @@
 //! text        varint length · UTF-8
 //! ```
 //!
+//! `end` is the number of an operation's end. Entries and snapshots from before ends were counted have an operation's number there, which is read as an end.
+//!
 //! Integers are big-endian. Bytes that the version does not know, kinds and phases included, are errors: a node that skipped a change would have
 //! another state than all others.
 
@@ -33,7 +36,7 @@ use std::rc::Rc;
 use stdx::{ReadError, Reader, varint};
 
 use super::change::OperationChange;
-use super::operation::{Kind, Operation, OperationId, Target};
+use super::operation::{EndNumber, Kind, Operation, OperationId, Target};
 use super::phase::Phase;
 use crate::nodes::TOKENS_MAX;
 use crate::ring::HostId;
@@ -54,6 +57,7 @@ const RESTORE_NEXT: u8 = 8;
 const UNCLEAN: u8 = 9;
 const COPIED: u8 = 10;
 const GAINED: u8 = 11;
+const RESTORE_ENDED: u8 = 12;
 
 const TOKENS: u8 = 1;
 const REPLICATION: u8 = 2;
@@ -138,6 +142,10 @@ fn encode_change(change: &OperationChange, out: &mut Vec<u8>) {
             out.push(UNCLEAN);
             out.extend_from_slice(&node.0);
             varint::encode(last.0, out);
+        }
+        OperationChange::RestoreEnded(end) => {
+            out.push(RESTORE_ENDED);
+            varint::encode(end.0, out);
         }
         OperationChange::Gained(id, nodes) => {
             encode_start(GAINED, *id, out);
@@ -245,10 +253,11 @@ fn decode_change(reader: &mut Reader<'_>) -> Result<OperationChange, DecodeError
         ADVANCE => OperationChange::Advance(decode_id(reader)?, decode_phase(reader)?),
         FINISH => OperationChange::Finish(decode_id(reader)?, decode_hosts(reader)?),
         ABORT => OperationChange::Abort(decode_id(reader)?, decode_hosts(reader)?),
-        CLEANED => OperationChange::Cleaned(HostId(reader.array()?), decode_id(reader)?),
+        CLEANED => OperationChange::Cleaned(HostId(reader.array()?), decode_end(reader)?),
         RESTORE => OperationChange::Restore(Rc::new(decode_operation(reader)?)),
         RESTORE_NEXT => OperationChange::RestoreNext(decode_id(reader)?),
-        UNCLEAN => OperationChange::Unclean(HostId(reader.array()?), decode_id(reader)?),
+        UNCLEAN => OperationChange::Unclean(HostId(reader.array()?), decode_end(reader)?),
+        RESTORE_ENDED => OperationChange::RestoreEnded(decode_end(reader)?),
         GAINED => OperationChange::Gained(decode_id(reader)?, decode_hosts(reader)?),
         COPIED => OperationChange::Copied(decode_id(reader)?, HostId(reader.array()?)),
         kind => return Err(invalid(format!("changes of kind {kind} are unknown"))),
@@ -260,6 +269,13 @@ fn decode_id(reader: &mut Reader<'_>) -> Result<OperationId, DecodeError> {
         // The number after it must be one, too.
         0 | u64::MAX => Err(invalid("no operation has that number")),
         id => Ok(OperationId(id)),
+    }
+}
+
+fn decode_end(reader: &mut Reader<'_>) -> Result<EndNumber, DecodeError> {
+    match reader.varint()? {
+        0 | u64::MAX => Err(invalid("no end of an operation has that number")),
+        end => Ok(EndNumber(end)),
     }
 }
 

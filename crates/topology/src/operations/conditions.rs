@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::copying::TooFewSources;
-use super::operation::Operation;
+use super::operation::{Operation, OperationId};
 use super::phase::Phase;
 use super::range_move::RangeMove;
 use crate::ring::{HostId, NodeIndex, Ring};
@@ -21,6 +21,19 @@ pub trait Confirmed {
 /// The reason for which a phase does not pass, for operators.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Waiting {
+    /// No node would have a range afterwards: its data would be dropped by all that have it.
+    #[error(
+        "no node would have the tokens after {} up to {}, which are on {} now; change the keyspace's replication after: nodetool operations abort {operation}",
+        range.after, range.end, listed(holders)
+    )]
+    Unplaced {
+        /// The operation.
+        operation: OperationId,
+        /// The range.
+        range: TokenRange,
+        /// Its replicas.
+        holders: Vec<HostId>,
+    },
     /// Too few replicas of a range are up: the operation could not end.
     #[error("too few replicas of the tokens after {} up to {} are up; down: {}", range.after, range.end, listed(down))]
     Up {
@@ -79,7 +92,8 @@ pub fn waits_for(
 ) -> Option<Waiting> {
     assert!(operation.phase.is_running(), "operation {} is {}", operation.id, operation.phase);
     let of_move = |range_move: &RangeMove| match operation.phase {
-        Phase::Planned => waits_for_nodes(operation, range_move, ring, confirmed),
+        Phase::Planned => waits_for_place(operation, range_move, ring)
+            .or_else(|| waits_for_nodes(operation, range_move, ring, confirmed)),
         Phase::Copy => waits_for_copies(operation, range_move, ring),
         _ => {
             let has_passed = range_move.is_one_in_every_quorum(ring, |node| confirmed.has_applied(node));
@@ -90,6 +104,16 @@ pub fn waits_for(
         let node = operation.hands_on().find(|node| !operation.copied.contains(node))?;
         (operation.phase == Phase::ReadNew).then_some(Waiting::HandedOn { node })
     })
+}
+
+/// Holds back an operation after which a range has no replica, unless what its replicas have is given up.
+fn waits_for_place(operation: &Operation, range_move: &RangeMove, ring: &Ring) -> Option<Waiting> {
+    if !range_move.new_replicas().is_empty() {
+        return None;
+    }
+    let holders: Vec<HostId> = range_move.old_replicas().iter().map(|&node| ring.node(node).host_id).collect();
+    let is_lost = holders.iter().all(|host| operation.lost.contains(host));
+    (!is_lost).then_some(Waiting::Unplaced { operation: operation.id, range: range_move.range, holders })
 }
 
 fn waits_for_nodes(

@@ -17,6 +17,17 @@ impl std::fmt::Display for OperationId {
     }
 }
 
+/// The place of an operation's end among all ends, done or aborted: the first is 1, and each has the next. Not the operation's number: one that was asked for before
+/// another may end after it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct EndNumber(pub u64);
+
+impl std::fmt::Display for EndNumber {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
 /// The kind of an operation, as operators know it. All kinds pass the same phases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
@@ -148,6 +159,19 @@ pub fn placed_by<'a>(
         _ => None,
     });
     own.min_by_key(|(id, _)| *id).map_or(strategy, |(_, before)| before)
+}
+
+/// The replications by which a keyspace may be placed from now on, as operations end or are aborted: the one of [`placed_by`] first, that of the schema last.
+pub fn may_be_placed_by<'a>(
+    operations: impl IntoIterator<Item = &'a Operation>,
+    keyspace: &str,
+    strategy: &'a ReplicationStrategy,
+) -> impl Iterator<Item = &'a ReplicationStrategy> {
+    let before = operations.into_iter().filter_map(move |operation| match &operation.target {
+        Target::Replication { keyspace: of, before, .. } if of == keyspace => Some(before),
+        _ => None,
+    });
+    before.chain([strategy])
 }
 
 impl Operation {

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use super::change::OperationChange;
 use super::codec;
-use super::operation::{Operation, OperationId, Target};
+use super::operation::{EndNumber, Operation, OperationId, Target};
 use super::phase::Phase;
 use crate::ring::HostId;
 
@@ -17,15 +17,23 @@ use crate::ring::HostId;
 pub struct Operations {
     all: BTreeMap<OperationId, Rc<Operation>>,
     next: OperationId,
-    /// With the last operation that left them something.
-    unclean: BTreeMap<HostId, OperationId>,
+    /// The last end of an operation.
+    ended: EndNumber,
+    /// With the last end that left them something. Operations beside each other do not end in the order of their numbers, so a node that has cleaned up names an end.
+    unclean: BTreeMap<HostId, EndNumber>,
     /// The last operation by which a node gained ranges, of nodes that had some before.
     gained: BTreeMap<HostId, OperationId>,
 }
 
 impl Default for Operations {
     fn default() -> Self {
-        Operations { all: BTreeMap::new(), next: OperationId(1), unclean: BTreeMap::new(), gained: BTreeMap::new() }
+        Operations {
+            all: BTreeMap::new(),
+            next: OperationId(1),
+            ended: EndNumber(0),
+            unclean: BTreeMap::new(),
+            gained: BTreeMap::new(),
+        }
     }
 }
 
@@ -60,8 +68,8 @@ impl Operations {
         self.unclean.keys().copied()
     }
 
-    /// The last operation that left a node something; `None` if it has no leftovers.
-    pub fn unclean_since(&self, node: HostId) -> Option<OperationId> {
+    /// The last end of an operation that left a node something; `None` if it has no leftovers.
+    pub fn unclean_since(&self, node: HostId) -> Option<EndNumber> {
         self.unclean.get(&node).copied()
     }
 
@@ -134,6 +142,7 @@ impl Operations {
                     self.all.insert(operation.id, operation);
                 }
             }
+            OperationChange::RestoreEnded(end) => self.ended = self.ended.max(end),
             OperationChange::RestoreNext(next) => self.next = self.next.max(next),
             OperationChange::Gained(id, nodes) => {
                 if id < self.next {
@@ -144,9 +153,8 @@ impl Operations {
                 }
             }
             OperationChange::Unclean(node, last) => {
-                if last < self.next {
-                    self.unclean.insert(node, last);
-                }
+                self.ended = self.ended.max(last);
+                self.unclean.insert(node, last);
             }
         }
     }
@@ -174,13 +182,16 @@ impl Operations {
                 _ => stdx::sometimes!("an operation is aborted"),
             }
             self.all.remove(&id);
-            self.unclean.extend(unclean.into_iter().map(|node| (node, id)));
+            self.ended = EndNumber(self.ended.0.saturating_add(1));
+            self.unclean.extend(unclean.into_iter().map(|node| (node, self.ended)));
         }
     }
 
     /// Asserts the invariants of one change.
     fn check(&self, before: &Operations) {
         assert!(self.next >= before.next, "numbers of operations rise");
+        assert!(self.ended >= before.ended, "numbers of ends rise");
+        assert!(self.unclean.values().all(|last| *last <= self.ended), "leftovers are of an end that was");
         assert!(before.gained.keys().all(|node| self.tenure(*node) >= before.tenure(*node)), "tenures rise");
         for (id, operation) in &self.all {
             assert!(operation.id == *id && *id < self.next, "operation {id} has a number that was given");
@@ -206,7 +217,8 @@ impl Operations {
         let operations = self.all.values().cloned().map(OperationChange::Restore);
         let unclean = self.unclean.iter().map(|(node, last)| OperationChange::Unclean(*node, *last));
         let gained = self.gained.iter().map(|(node, last)| OperationChange::Gained(*last, [*node].into()));
-        next.into_iter().chain(operations).chain(unclean).chain(gained).collect()
+        let ended = (self.ended > EndNumber(0)).then_some(OperationChange::RestoreEnded(self.ended));
+        next.into_iter().chain(ended).chain(operations).chain(unclean).chain(gained).collect()
     }
 
     /// The bytes of these changes; `None` if there are none.

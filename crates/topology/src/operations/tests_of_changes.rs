@@ -6,7 +6,7 @@ use std::rc::Rc;
 use proptest::collection::{btree_map, btree_set};
 use proptest::prelude::*;
 
-use super::{Kind, Operation, OperationChange, OperationId, Phase, Target};
+use super::{EndNumber, Kind, Operation, OperationChange, OperationId, Phase, Target};
 use crate::ring::HostId;
 use crate::strategy::ReplicationStrategy;
 use crate::token::Token;
@@ -31,6 +31,10 @@ fn of(number: u64, kind: Kind, target: Target) -> Operation {
 
 fn any_id() -> impl Strategy<Value = OperationId> {
     (1u64..6).prop_map(OperationId)
+}
+
+fn any_end() -> impl Strategy<Value = EndNumber> {
+    (1u64..6).prop_map(EndNumber)
 }
 
 fn any_host() -> impl Strategy<Value = HostId> {
@@ -91,10 +95,11 @@ pub fn any_change() -> impl Strategy<Value = OperationChange> {
         1 => (any_id(), hosts()).prop_map(|(id, unclean)| OperationChange::Finish(id, unclean)),
         1 => (any_id(), hosts()).prop_map(|(id, nodes)| OperationChange::Gained(id, nodes)),
         1 => (any_id(), hosts()).prop_map(|(id, unclean)| OperationChange::Abort(id, unclean)),
-        1 => (any_host(), any_id()).prop_map(|(node, last)| OperationChange::Cleaned(node, last)),
+        1 => (any_host(), any_end()).prop_map(|(node, last)| OperationChange::Cleaned(node, last)),
         3 => (any_id(), any_host()).prop_map(|(id, receiver)| OperationChange::Copied(id, receiver)),
         2 => any_operation().prop_map(|operation| OperationChange::Restore(Rc::new(operation))),
         1 => any_id().prop_map(OperationChange::RestoreNext),
-        1 => (any_host(), any_id()).prop_map(|(node, last)| OperationChange::Unclean(node, last)),
+        1 => (any_host(), any_end()).prop_map(|(node, last)| OperationChange::Unclean(node, last)),
+        1 => any_end().prop_map(OperationChange::RestoreEnded),
     ]
 }

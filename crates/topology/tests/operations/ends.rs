@@ -113,6 +113,17 @@ fn what_an_operation_waits_for_is_named() {
     assert_eq!(waits(0b0111), (Phase::Copy, Some(copy)));
 }
 
+/// Its old replicas would drop the range, and there is no new one.
+#[test]
+fn an_operation_that_leaves_a_range_without_replicas_does_not_begin() {
+    for old in 1..=3 {
+        let sets = Sets::new(&[crate::sets::Part { old, new: 0, stay: 0 }], false);
+        let (phase, waiting) = run(&sets, &sets.range_move(), Mask::MAX);
+        let is_unplaced = matches!(&waiting, Some(Waiting::Unplaced { holders, .. }) if holders.len() == old);
+        assert!(phase == Phase::Planned && is_unplaced, "{waiting:?}");
+    }
+}
+
 /// With some replicas given up by force, the others are enough.
 #[test]
 fn an_operation_by_force_ends_with_what_is_left() {

@@ -18,11 +18,11 @@ use std::time::Duration;
 use cluster::coordinator::{KeyspaceToCopy, ReceiveFailed, receiving};
 use membership::{OperationRequest, OperationsDomain, Planning, TopologyDomain};
 use metadata::group::{Answer, Driver, Index, Member, node_id};
-use query::{Engine, OPERATION, SchemaDomain, clean_up, settings};
+use query::{Engine, OPERATION, SchemaDomain, clean_up, settings, unplaced};
 use raft::RoleName;
 use runtime::{Group, Runtime};
 use schema::Schema;
-use topology::operations::{Confirmed, Operation, OperationId, Phase, waits_for};
+use topology::operations::{Confirmed, Operation, OperationId, Phase, Waiting, waits_for};
 use topology::{Epoch, HostId, NodeIndex, ReplicationStrategy, Ring, Strategies};
 
 use super::driving::{Driving, Moves, Seen};
@@ -171,6 +171,10 @@ fn look(node: &Operator, member: &Member) -> Vec<Look> {
         let judge = Judge { node, member, ring, epoch: known.epoch };
         looks.push(match waits_for(operation, moves, ring, &judge) {
             None => Look::Step(OperationRequest::Step(operation.id, operation.phase)),
+            Some(waiting @ Waiting::Unplaced { .. }) => {
+                let keyspaces = unplaced(state.of::<SchemaDomain>(), &planning, operation).join(", ");
+                Look::Waits(operation.id, format!("keyspaces without replicas: {keyspaces}; {waiting}"))
+            }
             Some(waiting) => Look::Waits(operation.id, waiting.to_string()),
         });
     }
@@ -312,7 +316,7 @@ pub(super) fn clean(node: &Rc<Operator>) {
     drop(runtime.spawn(Group::Maintenance, async move {
         match clean_up(&node.engine).await {
             Ok(()) => {
-                tracing::info!(operation = last.0, "dropped what is left of ranges that this node does not own");
+                tracing::info!(end = last.0, "dropped what is left of ranges that this node does not own");
                 let answer = ask(&node, &OperationRequest::Cleaned(own, last)).await;
                 if !matches!(answer, Answer::Applied { .. }) {
                     tracing::debug!(?answer, "this node is not noted as clean yet; retrying");

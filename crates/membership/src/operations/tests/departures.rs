@@ -61,7 +61,7 @@ impl Site {
         });
     }
 
-    fn alter(&mut self, now: u32, after: u32) {
+    fn alter_factor(&mut self, now: u32, after: u32) {
         let simple = |replication_factor| ReplicationStrategy::Simple { replication_factor };
         let altered = Alteration { keyspace: "ks", now: &simple(now), after: &simple(after), has_tables: true };
         let operations = self.planning().alter(&altered).expect("the rules are known");
@@ -278,9 +278,9 @@ fn a_replication_that_waits_for_a_dead_node_begins_again_as_what_was_asked_for_l
     for (second, after) in [(None, Some(3)), (Some(4), Some(4)), (Some(2), None)] {
         let mut site = five(2);
         let down = hosts([3]);
-        site.alter(2, 3);
+        site.alter_factor(2, 3);
         (0..3).for_each(|_| site.step(1).expect("it goes on"));
-        second.into_iter().for_each(|second| site.alter(3, second));
+        second.into_iter().for_each(|second| site.alter_factor(3, second));
         site.removenode(3, false, &down);
         let queued: Vec<(u64, Target)> =
             site.operations.all().map(|operation| (operation.id.0, operation.target.clone())).collect();

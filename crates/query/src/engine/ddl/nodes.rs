@@ -13,7 +13,7 @@ use metadata::{ClusterState, Entry, Part};
 use planted::Planted;
 use schema::{KeyspaceDef, Schema, SchemaChange};
 use topology::nodes::Registry;
-use topology::operations::{OperationChange, Operations, placed_by};
+use topology::operations::{Operation, OperationChange, Operations, may_be_placed_by, placed_by};
 use topology::{HostId, ReplicationStrategy, Strategies};
 
 use crate::domain::SchemaDomain;
@@ -92,9 +92,9 @@ impl<'a> NodesPlanner<'a> {
             }
         }
         // Where a strategy is unknown here, so is the number of replicas; its ranges do not move either.
-        let keyspaces = self.schema.keyspaces().values().filter_map(|keyspace| {
-            let rules = self.strategies.rules(keyspace.strategy()).ok()?;
-            Some((keyspace.name(), rules.factor()))
+        let keyspaces = self.schema.keyspaces().values().flat_map(|keyspace| {
+            let strategies = may_be_placed_by(self.operations.all(), keyspace.name(), keyspace.strategy());
+            strategies.filter_map(|strategy| Some((keyspace.name(), self.strategies.rules(strategy).ok()?.factor())))
         });
         let conditions = Conditions { is_up, keyspaces: keyspaces.collect() };
         let nodes = match plan_leave(self.registry, &leave, &conditions) {
@@ -204,6 +204,17 @@ pub fn settings(schema: &Schema, operations: &Operations) -> BTreeSet<Replicatio
     let strategies =
         with_tables.map(|keyspace| placed_by(operations.all(), keyspace.name(), keyspace.strategy()).clone());
     strategies.filter(|strategy| *strategy != ReplicationStrategy::Local).collect()
+}
+
+/// The keyspaces of which some range has no replica after an operation, and has one now.
+pub fn unplaced(schema: &Schema, planning: &Planning<'_>, operation: &Operation) -> Vec<String> {
+    let with_tables = schema.keyspaces().values().filter(|keyspace| !keyspace.tables.is_empty());
+    let shared = with_tables.filter(|keyspace| *keyspace.strategy() != ReplicationStrategy::Local);
+    let is_unplaced = |keyspace: &&std::rc::Rc<schema::Keyspace>| {
+        let strategy = placed_by(planning.operations.all(), keyspace.name(), keyspace.strategy());
+        planning.unplaces(operation, (keyspace.name(), strategy))
+    };
+    shared.filter(is_unplaced).map(|keyspace| keyspace.name().to_owned()).collect()
 }
 
 fn refused(error: &dyn std::fmt::Display) -> Plan {
@@ -493,6 +504,22 @@ mod tests {
         assert_eq!(settings(&site.schema, &site.operations), [simple(1)].into());
         let [leaves, altered] = [0, 1].map(|at| site.operations.all().nth(at).expect("two").id);
         assert!(site.operations.may_plan(leaves) && !site.operations.may_plan(altered));
+    }
+
+    /// The operation may be aborted, and then all of them are replicas again.
+    #[test]
+    fn a_node_stays_that_an_altered_keyspace_has_replicas_on_until_its_operation_ends() {
+        let keyspace = KEYSPACE.replace("'replication_factor': 1", "'replication_factor': 3");
+        let mut site = Site::new(&[&keyspace, TABLE]);
+        let alter = "ALTER KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}";
+        let changes = site.plan(alter);
+        site.operations = site.operations.apply(site.planner().beside(&changes).expect("its rules are known"));
+        site.schema = site.schema.with_all(&changes);
+        let refused = site.decommission(2).expect_err("its ranges are on all three still");
+        assert!(refused.contains("in keyspace ks (RF = 3, N = 3)"), "{refused}");
+        (0..5).for_each(|_| site.step());
+        assert_eq!(site.operations.all().len(), 0);
+        site.decommission(2).expect("one replica is enough");
     }
 
     #[test]

@@ -15,17 +15,18 @@ fn the_bytes_of_changes_are_as_documented() {
         OperationChange::Queue(Rc::new(alter)),
         OperationChange::Advance(OperationId(1), Phase::WriteBoth),
         OperationChange::Finish(OperationId(200), [HostId([1; 16]), HostId([2; 16])].into()),
-        OperationChange::Cleaned(HostId([1; 16]), OperationId(5)),
+        OperationChange::Cleaned(HostId([1; 16]), EndNumber(5)),
         OperationChange::RestoreNext(OperationId(3)),
         OperationChange::Copied(OperationId(2), HostId([9; 16])),
         OperationChange::Gained(OperationId(2), [HostId([8; 16])].into()),
+        OperationChange::RestoreEnded(EndNumber(300)),
     ];
     let strategy = |factor: &[u8]| {
         let class = b"\x2borg.apache.cassandra.locator.SimpleStrategy";
         [class, &b"\x01\x12replication_factor\x01"[..], factor].concat()
     };
     let bytes = [
-        &[1, 8][..],
+        &[1, 9][..],
         &[1, 1, 1, 1, 1 | 4, 0, 0, 1, 1],
         &[3; 16],
         &[2],
@@ -49,6 +50,7 @@ fn the_bytes_of_changes_are_as_documented() {
         &[9; 16],
         &[11, 2, 1],
         &[8; 16],
+        &[12, 0x81, 44],
     ]
     .concat();
     assert_eq!(encode(&changes), bytes);

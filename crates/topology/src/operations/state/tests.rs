@@ -47,8 +47,8 @@ fn an_operation_passes_all_phases_and_is_gone() {
         state = state.apply([change]);
     }
     assert_eq!((state.all().len(), state.next(), state.is_unclean(host(9))), (0, id(2), true));
-    assert_eq!(state.unclean_since(host(9)), Some(id(1)));
-    assert!(!state.apply([OperationChange::Cleaned(host(9), id(1))]).is_unclean(host(9)));
+    assert_eq!(state.unclean_since(host(9)), Some(EndNumber(1)));
+    assert!(!state.apply([OperationChange::Cleaned(host(9), EndNumber(1))]).is_unclean(host(9)));
     assert_eq!(state.apply([queue(join)]), state, "its number is not given again");
 }
 
@@ -71,8 +71,34 @@ fn a_node_is_clean_of_what_it_has_cleaned_up() {
     let (first, second) = (joining(1, &[(1, &[5])]), joining(2, &[(2, &[6])]));
     let both = [queue(first.clone()), plan(&first)].into_iter().chain(to_the_end(1)).chain([queue(second.clone())]);
     let state = Operations::default().apply(both.chain([plan(&second)]).chain(to_the_end(2)));
-    assert!(state.apply([OperationChange::Cleaned(host(9), id(1))]).is_unclean(host(9)));
-    assert!(!state.apply([OperationChange::Cleaned(host(9), id(2))]).is_unclean(host(9)));
+    assert!(state.apply([OperationChange::Cleaned(host(9), EndNumber(1))]).is_unclean(host(9)));
+    assert!(!state.apply([OperationChange::Cleaned(host(9), EndNumber(2))]).is_unclean(host(9)));
+}
+
+/// An operation may end after one that was asked for later. A node that has cleaned up between the two has leftovers still.
+#[test]
+fn a_node_is_unclean_by_the_last_end_and_not_by_the_highest_number() {
+    let (first, second) = (replication(1, "k"), replication(2, "other"));
+    let begun = [queue(first.clone()), queue(second.clone()), plan(&first), plan(&second)];
+    let state = Operations::default().apply(begun.into_iter().chain(to_the_end(2)));
+    let cleaned = state.unclean_since(host(9)).expect("it lost ranges");
+    for end in [to_the_end(1).to_vec(), vec![OperationChange::Abort(id(1), [host(9)].into())]] {
+        let ended = state.apply(end);
+        let last = ended.unclean_since(host(9)).expect("it lost more");
+        assert!(last > cleaned);
+        assert!(ended.apply([OperationChange::Cleaned(host(9), cleaned)]).is_unclean(host(9)));
+        let changes = decode(&ended.snapshot().expect("it has some")).expect("its own bytes");
+        let restored = Operations::default().apply(changes);
+        assert!(restored.apply([OperationChange::Cleaned(host(9), cleaned)]).is_unclean(host(9)));
+        let clean = ended.apply([OperationChange::Cleaned(host(9), last)]);
+        assert!(!clean.is_unclean(host(9)));
+        // The number does not fall where no node is unclean any more.
+        let changes = decode(&clean.snapshot().expect("it has some")).expect("its own bytes");
+        let third = replication(3, "k");
+        let again = [queue(third.clone()), plan(&third)].into_iter().chain(to_the_end(3));
+        let again = Operations::default().apply(changes.into_iter().chain(again));
+        assert!(again.unclean_since(host(9)).is_some_and(|next| next > last));
+    }
 }
 
 #[test]
