@@ -25,5 +25,6 @@ mod refresh;
 mod repair;
 mod replication;
 mod snitch;
+mod stressed;
 mod tls;
 mod traces;

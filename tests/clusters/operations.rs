@@ -350,7 +350,7 @@ impl Load {
 }
 
 /// Ends the load, also where the test fails.
-struct Ends<'a>(&'a AtomicBool);
+pub(super) struct Ends<'a>(pub(super) &'a AtomicBool);
 
 impl Drop for Ends<'_> {
     fn drop(&mut self) {
