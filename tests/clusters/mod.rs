@@ -12,6 +12,7 @@ mod founding;
 mod hints;
 mod hostile;
 mod jepsen;
+mod kills;
 mod leaving;
 mod liveness;
 mod majority;
