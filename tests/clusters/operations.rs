@@ -47,11 +47,16 @@ fn leads(net: &Net, servers: &[Server], number: u8) {
     });
 }
 
-/// Lets copies go as fast as they can.
-pub(super) fn hurry(server: &Server) {
-    let answer = http(server.api_port, "POST", "/storage_service/stream_throughput?value=0");
+/// Bounds what a node sends to receivers of copies, in bytes a second; 0 is no bound.
+pub(super) fn throttle(server: &Server, rate: u64) {
+    let answer = http(server.api_port, "POST", &format!("/storage_service/stream_throughput?value={rate}"));
     let answer = answer.expect("the node answers operators");
     assert_eq!(answer.status, 200, "{}", answer.body);
+}
+
+/// Lets copies go as fast as they can.
+pub(super) fn hurry(server: &Server) {
+    throttle(server, 0);
 }
 
 fn joining(server: &Server) -> usize {
@@ -110,7 +115,7 @@ pub(super) fn has_rows(
 }
 
 /// A client of several nodes: a request that fails is asked of another node, once.
-struct Client {
+pub(super) struct Client {
     addresses: Vec<String>,
     connections: Vec<Option<Connection>>,
     next: usize,
@@ -151,7 +156,7 @@ impl Client {
     }
 
     /// The same of another node, where one fails.
-    fn twice(&mut self, text: &str, level: Consistency) -> io::Result<Vec<u8>> {
+    pub(super) fn twice(&mut self, text: &str, level: Consistency) -> io::Result<Vec<u8>> {
         let first = match self.once(text, level) {
             Ok(body) => return Ok(body),
             Err(error) => error,
@@ -214,8 +219,24 @@ impl Load {
         }
     }
 
-    fn complain(&self, words: String) {
+    /// One more client of the same nodes.
+    pub(super) fn client(&self) -> Client {
+        Client::new(&self.addresses, 0)
+    }
+
+    pub(super) fn complain(&self, words: String) {
         self.complaints.lock().expect("no client panics").push(words);
+    }
+
+    /// Fails if a client has met something wrong so far.
+    pub(super) fn assert_no_complaints(&self) {
+        let complaints = self.complaints.lock().expect("no client panics");
+        assert!(
+            complaints.is_empty(),
+            "{} complaints: {:#?}",
+            complaints.len(),
+            &complaints[..complaints.len().min(8)]
+        );
     }
 
     /// Runs the clients while a step is done, and until each has received some more answers afterwards.
@@ -231,13 +252,7 @@ impl Load {
             self.more_answers();
             drop(ends);
         });
-        let complaints = self.complaints.lock().expect("no client panics");
-        assert!(
-            complaints.is_empty(),
-            "{} complaints: {:#?}",
-            complaints.len(),
-            &complaints[..complaints.len().min(8)]
-        );
+        self.assert_no_complaints();
     }
 
     pub(super) fn more_answers(&self) {
@@ -350,7 +365,7 @@ impl Load {
 }
 
 /// Ends the load, also where the test fails.
-struct Ends<'a>(&'a AtomicBool);
+pub(super) struct Ends<'a>(pub(super) &'a AtomicBool);
 
 impl Drop for Ends<'_> {
     fn drop(&mut self) {

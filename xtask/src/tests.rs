@@ -194,10 +194,8 @@ fn run_unit(binary: &TestBinary, deadline: Instant, effort: Effort, sample: Samp
         command.env("HELENUS_MODEL_OPERATIONS", "1000000").env("HELENUS_SOAK", "1");
     } else {
         command.env("HELENUS_MODEL_OPERATIONS", "3000");
-        if let Sample::Third(number) = sample {
-            command.env(SAMPLE, number.to_string());
-        }
     }
+    sampled(&mut command, sample);
     let output = process::run_unprinted(&mut command, deadline.saturating_duration_since(began))?;
     let passed = Passed::of(&output);
     if !passed.success {
@@ -207,6 +205,14 @@ fn run_unit(binary: &TestBinary, deadline: Instant, effort: Effort, sample: Samp
     let seconds = began.elapsed().as_secs_f64();
     say(&format!("{}: {} passed, {} failed in {seconds:.1} s", binary.name(), counts.passed, counts.failed));
     Ok(passed)
+}
+
+/// Names the sample to the tests that have one. Of all they run everything, whatever the environment says.
+fn sampled(command: &mut Command, sample: Sample) {
+    match sample {
+        Sample::All => command.env_remove(SAMPLE),
+        Sample::Third(number) => command.env(SAMPLE, number.to_string()),
+    };
 }
 
 /// Runs a command that must count at least one test.
@@ -223,9 +229,11 @@ pub fn counted(command: &mut Command, budget: Duration) -> Result<Passed, String
 fn run_black_box(target: &str, modules: &[&str], budget: Duration, effort: Effort) -> Result<Passed, String> {
     let deadline = Instant::now() + budget;
     let tests = built::test(BLACK_BOX, target, BUILD_TIME)?;
+    let sample = Sample::chosen(effort)?;
     modules.iter().try_fold(Passed::held(), |all, module| {
         let passed = stalls::watched(module.trim_end_matches(':'), effort, |file| {
             let mut command = black_box(&tests, &[module]);
+            sampled(&mut command, sample);
             let left = deadline.saturating_duration_since(Instant::now());
             counted(environment(&mut command, effort).env(STALLS_TO, file), left)
         })?;
