@@ -15,7 +15,7 @@ use crate::snapshot::Access;
 
 pub use cidr::{Cidr, CidrError};
 
-/// What is done about addresses.
+/// Handling of addresses: `cidr_authorizer` and its mode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum CidrMode {
     /// `AllowAllCIDRAuthorizer`: nothing.

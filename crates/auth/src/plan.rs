@@ -91,9 +91,9 @@ impl<'a> Planner<'a> {
             AccessStatement::Grant { permissions, on, grantee } => self.grant(*permissions, on, grantee),
             AccessStatement::Revoke { permissions, on, revokee } => self.revoke(*permissions, on, revokee),
             AccessStatement::AddIdentity { identity, role, if_not_exists } => {
-                self.add_identity(identity, role, *if_not_exists)
+                identity::add(self, identity, role, *if_not_exists)
             }
-            AccessStatement::DropIdentity { identity, if_exists } => self.drop_identity(identity, *if_exists),
+            AccessStatement::DropIdentity { identity, if_exists } => identity::drop(self, identity, *if_exists),
         }?;
         let is_smaller = plan.changes.iter().all(AccessChange::gives_room_back);
         if !is_smaller && self.access.bytes() > bounds::STATE_BYTES_MAX {

@@ -11,10 +11,8 @@ mod name;
 use std::fmt;
 
 use cql_types::{CqlType, class_name};
-use schema::Schema;
 
 use crate::permission::{Permission, PermissionSet};
-use crate::snapshot::Access;
 
 pub use name::ResourceError;
 
@@ -127,20 +125,6 @@ impl Resource {
             Resource::AllFunctions | Resource::KeyspaceFunctions(_) => FUNCTIONS,
             Resource::Function { .. } => FUNCTION,
             Resource::AllMBeans | Resource::MBean(_) => MBEAN,
-        }
-    }
-
-    /// True if it exists. The schema has no functions of users yet, so none of those does; MBeans always do.
-    pub fn exists(&self, access: &Access, schema: &Schema) -> bool {
-        match self {
-            Resource::Keyspace(keyspace) | Resource::AllTables(keyspace) | Resource::KeyspaceFunctions(keyspace) => {
-                schema.keyspace(keyspace).is_some()
-            }
-            Resource::Table(keyspace, table) => schema.table(keyspace, table).is_some(),
-            Resource::Role(role) => access.role(role).is_some(),
-            Resource::Function { .. } => false,
-            Resource::MBean(name) => !name.is_empty(),
-            Resource::AllKeyspaces | Resource::AllRoles | Resource::AllFunctions | Resource::AllMBeans => true,
         }
     }
 

@@ -1,4 +1,4 @@
-//! A role: who it is, which roles it inherits, what it may do, from where.
+//! A role: attributes, memberships, grants, restrictions.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -32,7 +32,7 @@ pub struct Role {
 }
 
 impl Role {
-    /// What CREATE ROLE and ALTER ROLE set.
+    /// The facts that CREATE ROLE and ALTER ROLE set.
     pub fn attributes(&self) -> &Attributes {
         &self.attributes
     }

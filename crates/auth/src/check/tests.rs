@@ -1,4 +1,4 @@
-//! Who may do what, by roles and through roles, in users' keyspaces and the system's.
+//! Verdicts by roles and through roles, in users' keyspaces and the system's.
 
 use super::*;
 use crate::change::AccessChange;

@@ -1,4 +1,4 @@
-//! What changes do to the state, and that none breaks it.
+//! Effects of changes on the state; none breaks it.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
