@@ -7,6 +7,7 @@ use schema::system_keyspaces;
 use crate::error::{AccessError, unauthorized};
 use crate::permission::{Permission, PermissionSet};
 use crate::resource::Resource;
+use crate::role::Role;
 use crate::snapshot::Access;
 
 /// The permissions that may be granted in a system keyspace.
@@ -117,8 +118,10 @@ impl<'a> Subject<'a> {
         // What is granted on all keyspaces does not hold in those of the system.
         let is_system = resource.is_data() && resource.keyspace().is_some_and(system_keyspaces::is_system);
         let holds = |level: &Resource| !is_system || *level != Resource::AllKeyspaces;
-        let mut levels = resource.chain().filter(holds);
-        levels.any(|level| self.access.permissions_on(name, &level).contains(permission))
+        let roles = self.access.roles_of(name).into_iter();
+        let roles: Vec<&Role> = roles.filter_map(|role| self.access.role(role)).collect();
+        let has = |level: &Resource, role: &Role| role.grants().get(level).is_some_and(|set| set.contains(permission));
+        resource.chain().filter(holds).any(|level| roles.iter().any(|role| has(&level, role)))
     }
 
     /// Refuses if the actor has not the permission on the resource or on one above it.

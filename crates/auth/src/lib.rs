@@ -15,6 +15,7 @@ pub mod domain;
 mod error;
 pub mod hash;
 mod inheritance;
+mod login;
 pub mod matrix;
 pub mod networks;
 mod permission;
@@ -31,10 +32,13 @@ pub use check::{Actor, Requirement, Settings, Subject};
 pub use codec::DecodeError;
 pub use error::AccessError;
 pub use hash::PasswordHash;
+pub use login::{LoginError, first_superuser};
 pub use matrix::{Objects, StatementKind, requirements};
 pub use networks::Cidr;
 pub use permission::{Permission, PermissionSet};
-pub use plan::{AccessContext, AccessPlan, check_access, created, dropped, plan_access};
+pub use plan::{
+    AccessContext, AccessPlan, check_access, created, drop_cidr_group, dropped, plan_access, put_cidr_group,
+};
 pub use redact::{redact, redact_message};
 pub use resource::{Resource, ResourceError};
 pub use role::{Attributes, Role};

@@ -2,6 +2,7 @@
 //!
 //! Order, as there: what its parser refuses; what the actor may not do; what makes no sense with this state; the changes.
 
+mod cidr_groups;
 mod identity;
 mod membership;
 mod objects;
@@ -19,6 +20,7 @@ use crate::error::{AccessError, invalid};
 use crate::snapshot::Access;
 use crate::statement::{AccessStatement, Password};
 
+pub use cidr_groups::{drop_cidr_group, put_cidr_group};
 pub use objects::{created, dropped};
 
 /// The facts that planning needs besides state, schema and actor.
@@ -82,7 +84,7 @@ impl<'a> Planner<'a> {
     }
 
     fn plan(&self, statement: &AccessStatement) -> Result<AccessPlan, AccessError> {
-        let plan = match statement {
+        let mut plan = match statement {
             AccessStatement::CreateRole { role, if_not_exists, options } => self.create(role, *if_not_exists, options),
             AccessStatement::AlterRole { role, if_exists, options } => self.alter(role, *if_exists, options),
             AccessStatement::DropRole { role, if_exists } => self.drop(role, *if_exists),
@@ -97,7 +99,15 @@ impl<'a> Planner<'a> {
         }?;
         let is_smaller = plan.changes.iter().all(AccessChange::gives_room_back);
         if !is_smaller && self.access.bytes() > bounds::STATE_BYTES_MAX {
-            return Err(invalid("roles, permissions and identities of this cluster are as large as they may become"));
+            return Err(too_large());
+        }
+        let is_first = |change: &AccessChange| match change {
+            AccessChange::PutRole(_, attributes) => attributes.is_superuser && attributes.may_log_in,
+            _ => false,
+        };
+        // No start makes a superuser where one was made.
+        if !self.access.is_bootstrap_done() && plan.changes.iter().any(is_first) {
+            plan.changes.push(AccessChange::BootstrapDone);
         }
         Ok(plan)
     }
@@ -119,6 +129,10 @@ impl AccessPlan {
     fn none() -> AccessPlan {
         AccessPlan::default()
     }
+}
+
+fn too_large() -> AccessError {
+    invalid("roles, permissions and networks of this cluster are as large as they may become")
 }
 
 /// Refuses a name that is longer than the state keeps.

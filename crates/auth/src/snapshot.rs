@@ -28,7 +28,7 @@ struct Inner {
     is_bootstrap_done: bool,
     /// Of all roles.
     grants: usize,
-    /// Of all roles and identities, about.
+    /// Of all roles, identities and CIDR groups, about.
     bytes: usize,
 }
 

@@ -20,7 +20,7 @@ const USER: Actor<'_> = Actor::Role("user");
 fn base() -> Access {
     let group = AccessChange::PutRole("group".into(), crate::Attributes::default());
     let changes = [superuser("root"), login("deputy"), login("user"), login("other"), group, member("root", "deputy")];
-    Access::default().with_all(&changes)
+    Access::default().with_all(&changes).with(&AccessChange::BootstrapDone)
 }
 
 fn with(changes: &[AccessChange]) -> Access {

@@ -180,12 +180,18 @@ impl Draft {
     fn put_cidr_group(&mut self, name: &str, cidrs: &BTreeSet<Cidr>) {
         let is_known = self.access.cidr_group(name).is_some();
         let fits = cidrs.len() <= bounds::CIDRS_MAX && !name.is_empty();
-        if cidrs.is_empty() {
-            if is_known {
-                self.inner().cidr_groups.remove(name);
+        let has_room = is_known || self.access.cidr_groups().len() < bounds::CIDR_GROUPS_MAX;
+        let before = match cidrs.is_empty() {
+            true if is_known => self.inner().cidr_groups.remove(name),
+            false if fits && has_room => {
+                let inner = self.inner();
+                inner.bytes += group_bytes(name, cidrs);
+                inner.cidr_groups.insert(name.into(), Rc::new(cidrs.clone()))
             }
-        } else if fits && (is_known || self.access.cidr_groups().len() < bounds::CIDR_GROUPS_MAX) {
-            self.inner().cidr_groups.insert(name.into(), Rc::new(cidrs.clone()));
+            _ => None,
+        };
+        if let Some(before) = before {
+            self.inner().bytes -= group_bytes(name, &before);
         }
     }
 
@@ -198,4 +204,9 @@ impl Draft {
             inner.identities.insert(identity.into(), key);
         }
     }
+}
+
+/// The bytes of a CIDR group, about.
+pub(super) fn group_bytes(name: &str, cidrs: &BTreeSet<Cidr>) -> usize {
+    name.len() + size_of::<Cidr>() * cidrs.len()
 }

@@ -42,6 +42,7 @@ fn assert_sound(access: &Access) {
         assert!(access.role(role).is_some());
         bytes += identity.len() + role.len();
     }
+    bytes += access.cidr_groups().map(|(name, cidrs)| draft::group_bytes(name, cidrs)).sum::<usize>();
     assert_eq!((access.grants(), access.bytes()), (grants, bytes));
 }
 

@@ -103,6 +103,18 @@ fn users_are_roles_that_may_log_in() {
 }
 
 #[test]
+fn the_first_superuser_that_may_log_in_ends_the_bootstrap() {
+    let made = |access: &Access, options| changes(access, ROOT, create("new", options));
+    let ends = |changes: &[AccessChange]| changes.contains(&AccessChange::BootstrapDone);
+    let both = RoleOptions { login: Some(true), ..super_option(true) };
+    let new = Access::default().with(&superuser("root"));
+    assert!(ends(&made(&new, both.clone())));
+    assert!(!ends(&made(&new, super_option(true))));
+    assert!(!ends(&made(&new, RoleOptions { login: Some(true), ..RoleOptions::default() })));
+    assert!(!ends(&made(&base(), both)));
+}
+
+#[test]
 fn alter_role_replaces_what_is_given() {
     let access = with(&[AccessChange::PutDatacenters("user".into(), ["dc1".to_owned()].into())]);
     let login = RoleOptions { login: Some(false), ..RoleOptions::default() };
