@@ -86,6 +86,11 @@ impl<'a> Subject<'a> {
         Subject { access, actor, settings }
     }
 
+    /// The state by which it is judged.
+    pub fn access(&self) -> &'a Access {
+        self.access
+    }
+
     /// The one who acts.
     pub fn actor(&self) -> Actor<'a> {
         self.actor

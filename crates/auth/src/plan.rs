@@ -21,6 +21,7 @@ use crate::snapshot::Access;
 use crate::statement::{AccessStatement, Password};
 
 pub use cidr_groups::{drop_cidr_group, put_cidr_group};
+pub(crate) use objects::exists;
 pub use objects::{created, dropped};
 
 /// The facts that planning needs besides state, schema and actor.

@@ -1,9 +1,25 @@
-//! Grants that follow objects: their creators receive all permissions, and with an object its permissions go.
+//! Objects: which of them exist, and grants that follow them: creators receive all permissions, and with an object its permissions go.
+
+use schema::Schema;
 
 use crate::change::AccessChange;
 use crate::check::{Actor, Subject};
 use crate::resource::Resource;
 use crate::snapshot::Access;
+
+/// True if a resource exists. The schema has no functions of users yet, so none of those does; MBeans always do.
+pub(crate) fn exists(access: &Access, schema: &Schema, resource: &Resource) -> bool {
+    match resource {
+        Resource::Keyspace(keyspace) | Resource::AllTables(keyspace) | Resource::KeyspaceFunctions(keyspace) => {
+            schema.keyspace(keyspace).is_some()
+        }
+        Resource::Table(keyspace, table) => schema.table(keyspace, table).is_some(),
+        Resource::Role(role) => access.role(role).is_some(),
+        Resource::Function { .. } => false,
+        Resource::MBean(name) => !name.is_empty(),
+        Resource::AllKeyspaces | Resource::AllRoles | Resource::AllFunctions | Resource::AllMBeans => true,
+    }
+}
 
 /// The changes that grant an actor all permissions on what it made, for the same entry. The caller asks for nothing where IF NOT EXISTS made nothing: a grant
 /// on what another role made would give that away.

@@ -2,6 +2,7 @@
 
 use schema::system_keyspaces;
 
+use super::objects::exists;
 use super::{AccessPlan, Planner, ensure_length};
 use crate::bounds;
 use crate::change::AccessChange;
@@ -86,23 +87,9 @@ impl Planner<'_> {
         if self.access.role(role).is_none() {
             return Err(invalid(format!("Role {role} doesn't exist")));
         }
-        match self.exists(&resource) {
+        match exists(self.access, self.schema, &resource) {
             true => Ok((permissions, resource)),
             false => Err(invalid(format!("Resource {resource} doesn't exist"))),
-        }
-    }
-
-    /// True if a resource exists. The schema has no functions of users yet, so none of those does; MBeans always do.
-    fn exists(&self, resource: &Resource) -> bool {
-        match resource {
-            Resource::Keyspace(keyspace) | Resource::AllTables(keyspace) | Resource::KeyspaceFunctions(keyspace) => {
-                self.schema.keyspace(keyspace).is_some()
-            }
-            Resource::Table(keyspace, table) => self.schema.table(keyspace, table).is_some(),
-            Resource::Role(role) => self.access.role(role).is_some(),
-            Resource::Function { .. } => false,
-            Resource::MBean(name) => !name.is_empty(),
-            Resource::AllKeyspaces | Resource::AllRoles | Resource::AllFunctions | Resource::AllMBeans => true,
         }
     }
 
