@@ -21,6 +21,11 @@ pub(crate) fn exists(access: &Access, schema: &Schema, resource: &Resource) -> b
     }
 }
 
+/// The resources that CREATE KEYSPACE makes: the keyspace, and its functions, of which it has none yet. All other statements make one.
+pub fn made_with_keyspace(keyspace: &str) -> [Resource; 2] {
+    [Resource::Keyspace(keyspace.to_owned()), Resource::KeyspaceFunctions(keyspace.to_owned())]
+}
+
 /// The changes that grant an actor all permissions on what it made, for the same entry. The caller asks for nothing where IF NOT EXISTS made nothing: a grant
 /// on what another role made would give that away.
 ///
