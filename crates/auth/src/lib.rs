@@ -39,7 +39,8 @@ pub use matrix::{Objects, StatementKind, requirements};
 pub use networks::Cidr;
 pub use permission::{Permission, PermissionSet};
 pub use plan::{
-    AccessContext, AccessPlan, check_access, created, drop_cidr_group, dropped, plan_access, put_cidr_group,
+    AccessContext, AccessPlan, check_access, created, drop_cidr_group, dropped, made_with_keyspace, plan_access,
+    put_cidr_group,
 };
 pub use redact::{redact, redact_message};
 pub use resource::{Resource, ResourceError};

@@ -22,7 +22,7 @@ use crate::statement::{AccessStatement, Password};
 
 pub use cidr_groups::{drop_cidr_group, put_cidr_group};
 pub(crate) use objects::exists;
-pub use objects::{created, dropped};
+pub use objects::{created, dropped, made_with_keyspace};
 
 /// The facts that planning needs besides state, schema and actor.
 #[derive(Debug, Clone, Copy)]

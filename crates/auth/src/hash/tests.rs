@@ -43,6 +43,14 @@ fn hashes_of_other_libraries_are_verified() {
 }
 
 #[test]
+fn a_hash_is_written_as_jbcrypt_writes_it() {
+    for (password, text) in KNOWN.into_iter().filter(|(_, text)| text.starts_with("$2a$05$")) {
+        let salt = crypt64::decode(&text[7..29]).expect("a salt");
+        assert_eq!(PasswordHash::of_password_at(password, salt, 5).as_str(), text);
+    }
+}
+
+#[test]
 fn a_password_is_that_of_its_hash_alone() {
     let hash = PasswordHash::of_password_at("geheim", [7; 16], COST_MIN);
     assert!(hash.as_str().starts_with("$2a$04$"));

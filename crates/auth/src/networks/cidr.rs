@@ -76,8 +76,15 @@ impl FromStr for Cidr {
     }
 }
 
+/// As Java writes addresses: those of IPv6 with all of their groups.
 impl fmt::Display for Cidr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.first, self.prefix_length)
+        match self.first {
+            IpAddr::V4(first) => write!(f, "{first}")?,
+            IpAddr::V6(first) => {
+                f.write_str(&first.segments().map(|group| format!("{group:x}")).join(":"))?;
+            }
+        }
+        write!(f, "/{}", self.prefix_length)
     }
 }

@@ -21,6 +21,11 @@ pub(crate) fn exists(access: &Access, schema: &Schema, resource: &Resource) -> b
     }
 }
 
+/// The resources that CREATE KEYSPACE makes: the keyspace, and its functions, of which it has none yet. All other statements make one.
+pub fn made_with_keyspace(keyspace: &str) -> [Resource; 2] {
+    [Resource::Keyspace(keyspace.to_owned()), Resource::KeyspaceFunctions(keyspace.to_owned())]
+}
+
 /// The changes that grant an actor all permissions on what it made, for the same entry. The caller asks for nothing where IF NOT EXISTS made nothing: a grant
 /// on what another role made would give that away.
 ///
@@ -37,17 +42,18 @@ pub fn created(access: &Access, subject: &Subject<'_>, resources: &[Resource]) -
     if resources.is_empty() { Vec::new() } else { vec![change] }
 }
 
-/// The changes that revoke all permissions on a resource that is dropped, and on what is below it, for the entry that drops it. With a keyspace go its
-/// tables and functions.
+/// The changes that revoke all permissions on a keyspace, table, function or MBean that is dropped, for the entry that drops it. With a keyspace go its tables
+/// and functions. A dropped role takes its own along.
 pub fn dropped(access: &Access, resource: &Resource) -> Vec<AccessChange> {
-    let goes = |held: &Resource| match resource {
-        Resource::Keyspace(keyspace) => held.keyspace() == Some(keyspace),
-        _ => held.chain().any(|level| level == *resource),
-    };
     let mut changes = Vec::new();
     for (name, role) in access.roles() {
-        let gone = role.grants().iter().filter(|(held, _)| goes(held));
-        let gone: Vec<_> = gone.map(|(held, set)| (held.clone(), *set)).collect();
+        let gone: Vec<_> = match resource {
+            Resource::Keyspace(keyspace) => {
+                let within = role.grants().iter().filter(|(held, _)| held.keyspace() == Some(keyspace));
+                within.map(|(held, set)| (held.clone(), *set)).collect()
+            }
+            _ => role.grants().get(resource).map(|set| (resource.clone(), *set)).into_iter().collect(),
+        };
         if !gone.is_empty() {
             changes.push(AccessChange::Revoke(name.to_owned(), gone));
         }

@@ -10,14 +10,25 @@ const FUNCTIONS: &str = "functions";
 const MBEAN: &str = "mbean";
 const ALL_TABLES: &str = "*";
 
-/// Refusal of a name.
+/// Refusal of a name, in Cassandra's words.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{name} is not a valid {kind}resource name{advice}")]
-pub struct ResourceError {
-    /// The name.
-    pub name: String,
-    kind: &'static str,
-    advice: &'static str,
+pub enum ResourceError {
+    /// It begins as those of this kind.
+    #[error("{name} is not a valid {kind} resource name{advice}")]
+    Kind {
+        /// The name.
+        name: String,
+        /// The kind of resource.
+        kind: &'static str,
+        /// Its end, if that is wrong.
+        advice: &'static str,
+    },
+    /// It begins as none.
+    #[error("Name {name} is not valid for any resource type")]
+    Other {
+        /// The name.
+        name: String,
+    },
 }
 
 impl Resource {
@@ -42,23 +53,30 @@ impl Resource {
 
     /// The resource of that name.
     pub fn of_name(name: &str) -> Result<Resource, ResourceError> {
-        let refused = |kind, advice| ResourceError { name: name.to_owned(), kind, advice };
+        let refused = |advice| {
+            let kinds = [(ROLES, "role"), (DATA, "data"), (FUNCTIONS, "function"), (MBEAN, "JMX")];
+            let name = name.to_owned();
+            match kinds.into_iter().find(|(root, _)| name.starts_with(root)) {
+                Some((_, kind)) => ResourceError::Kind { name, kind, advice },
+                None => ResourceError::Other { name },
+            }
+        };
         let (root, rest) = name.split_once('/').map_or((name, None), |(root, rest)| (root, Some(rest)));
         if rest.is_some_and(str::is_empty) {
-            return Err(refused("", ""));
+            return Err(refused(""));
         }
         match (root, rest) {
             (DATA, None) => Ok(Resource::AllKeyspaces),
-            (DATA, Some(rest)) => data(rest).ok_or_else(|| refused("data ", "")),
+            (DATA, Some(rest)) => data(rest).ok_or_else(|| refused("")),
             (ROLES, None) => Ok(Resource::AllRoles),
             (ROLES, Some(role)) => Ok(Resource::Role(role.to_owned())),
             (FUNCTIONS, None) => Ok(Resource::AllFunctions),
             (FUNCTIONS, Some(rest)) if !rest.contains('/') => Ok(Resource::KeyspaceFunctions(rest.to_owned())),
-            (FUNCTIONS, Some(_)) if !name.ends_with(']') => Err(refused("function ", ". It must end with \"[]\"")),
-            (FUNCTIONS, Some(rest)) => function(rest).ok_or_else(|| refused("function ", "")),
+            (FUNCTIONS, Some(_)) if !name.ends_with(']') => Err(refused(". It must end with \"[]\"")),
+            (FUNCTIONS, Some(rest)) => function(rest).ok_or_else(|| refused("")),
             (MBEAN, None) => Ok(Resource::AllMBeans),
             (MBEAN, Some(name)) => Ok(Resource::MBean(name.to_owned())),
-            _ => Err(refused("", "")),
+            _ => Err(refused("")),
         }
     }
 }

@@ -55,6 +55,8 @@ fn names_of_nothing_are_refused_as_in_cassandra() {
     );
     assert_eq!(refusal("functions/ks/[]"), "functions/ks/[] is not a valid function resource name");
     assert_eq!(refusal("functions/ks/f[No(]"), "functions/ks/f[No(] is not a valid function resource name");
+    assert_eq!(refusal("datax/ks"), "datax/ks is not a valid data resource name");
+    assert_eq!(refusal("x"), "Name x is not valid for any resource type");
     for name in ["", "other", "data/", "data//t", "roles/", "Data", "datax/ks"] {
         assert!(Resource::of_name(name).is_err(), "{name}");
     }

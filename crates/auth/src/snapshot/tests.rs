@@ -97,6 +97,20 @@ fn circles_and_too_long_ways_change_nothing() {
     }
     assert_ne!(access.with(&member(&first, &more)), access);
     assert_sound(&access);
+    assert_eq!(access.roles_of(&last).len(), bounds::NESTING_MAX + 1);
+    let granted = access.with(&grant(&first, Permission::Alter, Resource::AllRoles));
+    assert_eq!(granted.permissions_on(&last, &Resource::AllRoles), Permission::Alter.into());
+}
+
+#[test]
+fn a_role_does_not_inherit_itself_through_few_others() {
+    let roles = ["a", "b", "c"].map(login);
+    let access = Access::default().with_all(&roles).with_all(&[member("a", "b"), member("b", "c")]);
+    for change in [member("b", "a"), member("c", "a"), member("a", "a")] {
+        assert_eq!(access.with(&change), access, "{change:?}");
+    }
+    // By another way it is no circle.
+    assert_sound(&access.with(&member("a", "c")));
 }
 
 #[test]

@@ -150,7 +150,8 @@ fn without_an_authorizer_no_permission_is_granted_to_anyone() {
 fn the_creator_of_objects_receives_all_permissions_on_them() {
     let access = base();
     let subject = |actor| Subject::new(&access, actor, STRICT);
-    let resources = [Resource::Keyspace("ks".into()), Resource::KeyspaceFunctions("ks".into())];
+    let resources = made_with_keyspace("ks");
+    assert_eq!(resources.each_ref().map(Resource::name), ["data/ks", "functions/ks"]);
     let grants = resources.iter().map(|resource| (resource.clone(), resource.applicable())).collect();
     assert_eq!(created(&access, &subject(USER), &resources), [AccessChange::Grant("user".into(), grants)]);
     assert_eq!(created(&access, &subject(USER), &[]), []);
