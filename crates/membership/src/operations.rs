@@ -19,6 +19,7 @@ use topology::operations::{Kind, Operation, OperationChange, OperationId, Operat
 use topology::{Epoch, HostId, ReplicationStrategy, Ring, Strategies, Token};
 
 use self::choice::Tokens;
+use self::moving::Moving;
 use crate::replace::ReplaceError;
 
 const VERSION: u8 = 1;
@@ -202,8 +203,8 @@ impl Planning<'_> {
             OperationRequest::Abort(id) => {
                 self.abort(self.operations.operation(id).ok_or(OperationError::Unknown(id))?)
             }
-            OperationRequest::Move(host, token) => self.exchange(host, token),
-            OperationRequest::TokenCount(host, count) => self.change_count(host, count),
+            OperationRequest::Move(host, token) => Moving(self).exchange(host, token),
+            OperationRequest::TokenCount(host, count) => Moving(self).change_count(host, count),
         }
     }
 
