@@ -21,6 +21,7 @@ use topology::operations::{
 use topology::{Epoch, HostId, ReplicationStrategy, Ring, Strategies, Token};
 
 use self::choice::Tokens;
+use self::moving::Moving;
 use crate::replace::ReplaceError;
 
 const VERSION: u8 = 1;
@@ -213,8 +214,8 @@ impl Planning<'_> {
             OperationRequest::Abort(id) => {
                 self.abort(self.operations.operation(id).ok_or(OperationError::Unknown(id))?)
             }
-            OperationRequest::Move(host, token) => self.exchange(host, token),
-            OperationRequest::TokenCount(host, count) => self.change_count(host, count),
+            OperationRequest::Move(host, token) => Moving(self).exchange(host, token),
+            OperationRequest::TokenCount(host, count) => Moving(self).change_count(host, count),
         }
     }
 

@@ -1,4 +1,4 @@
-//! Nodes that leave: the operation that takes a node's ranges from it, and those that it ends, or that begin again behind it, because they wait for a node that is down.
+//! Nodes that leave: the operation that takes a node's ranges from it, and those that it ends, or that begin again after it, because they wait for a node that is down.
 //!
 //! | an operation that may be aborted | a departure of a node that is down | changes |
 //! |---|---|---|
