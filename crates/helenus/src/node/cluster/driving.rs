@@ -8,6 +8,8 @@ use metadata::group::Index;
 use topology::operations::{Operation, OperationId, Operations, Phase, RangeMove, Target};
 use topology::{HostId, Ring};
 
+use super::tries::Tries;
+
 /// This node's part in operations.
 #[derive(Default)]
 pub(super) struct Driving {
@@ -21,6 +23,8 @@ pub(super) struct Driving {
     pub(super) waits: RefCell<BTreeMap<OperationId, String>>,
     /// As a receiver: a copy is made.
     pub(super) is_receiving: Cell<bool>,
+    /// As a receiver: the copies that were begun.
+    pub(super) tries: RefCell<Tries>,
     /// Operations in Copy for which this node has nothing to copy, and the version of the schema by which it has not: to find that out takes some time. A table may be the
     /// first one of another replication.
     pub(super) nothing_to_copy: RefCell<BTreeMap<OperationId, [u8; 16]>>,
@@ -64,6 +68,7 @@ impl Driving {
     pub(super) fn note(&self, next: &Operations) {
         let before = self.known.replace(next.clone());
         self.nothing_to_copy.borrow_mut().retain(|id, _| next.operation(*id).is_some());
+        self.tries.borrow_mut().retain(|id| next.operation(id).is_some());
         for operation in next.all() {
             let was = before.operation(operation.id).map(|was| was.phase);
             if was.is_none() && !operation.lost.is_empty() {

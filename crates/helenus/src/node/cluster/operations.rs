@@ -5,7 +5,7 @@
 //! | leader | an operation whose turn it is | asks for its plan: tokens are fixed |
 //! | leader | the condition of the present phase is met ([`waits_for`]) | asks for the next phase, or for the end |
 //! | receiver | an operation in Copy that it has not confirmed | copies; asks for its confirmation when all is durable |
-//! | receiver | its copy fails | says why, and begins again after a rest |
+//! | receiver | its copy fails | says why, and begins again after a rest; copies for other operations have their turn meanwhile |
 //! | leaving node | its operation is in ReadNew | hands on its hints and batches; asks for its confirmation when it has none any more |
 //! | any | it is unclean, and copies nothing | drops what it does not keep; asks to be noted as clean when that is durable |
 //!
@@ -29,9 +29,8 @@ use super::driving::{Driving, Moves, Seen};
 
 /// Between two tries of a request.
 const AGAIN: Duration = Duration::from_millis(500);
-/// Between two tries of a copy that failed, at first and at most.
-const REST_MIN: Duration = Duration::from_millis(500);
-const REST_MAX: Duration = Duration::from_secs(10);
+/// Between two tries of a cleanup that failed.
+const REST: Duration = Duration::from_secs(10);
 
 /// This node, as operations need it.
 pub(super) struct Operator {
@@ -194,12 +193,12 @@ pub(super) fn receive(node: &Rc<Operator>) {
     }
     let own = node.own;
     let operations = node.driving.known();
-    let mut waiting = operations.running().filter(|operation| {
+    let waiting = operations.running().filter(|operation| {
         operation.phase == Phase::Copy && !operation.is_without_copy && !operation.copied.contains(&own)
     });
     // Several may be in Copy: each of another keyspace.
     let schema = engine.schema();
-    let is_receiver = |operation: &&Operation| {
+    let is_receiver = |operation: &Operation| {
         let known = driving.nothing_to_copy.borrow().get(&operation.id).copied();
         if known == Some(schema.version()) {
             return false;
@@ -218,45 +217,46 @@ pub(super) fn receive(node: &Rc<Operator>) {
         driving.nothing_to_copy.borrow_mut().insert(operation.id, schema.version());
         false
     };
-    let Some(operation) = waiting.find(is_receiver).cloned() else { return };
-    drop(waiting);
+    let due = driving.tries.borrow().due(waiting.map(|operation| operation.id), node.runtime.now());
+    let mut due = due.into_iter().filter_map(|id| operations.operation(id));
+    let Some(operation) = due.find(|operation| is_receiver(operation)).cloned() else { return };
+    drop(due);
     drop(operations);
     driving.is_receiving.set(true);
     let node = Rc::clone(node);
     let runtime = node.runtime.clone();
     drop(runtime.spawn(Group::Maintenance, async move {
-        copy(&node, operation).await;
+        copy(&node, &operation).await;
         node.driving.is_receiving.set(false);
     }));
 }
 
-/// Copies until all is durable and the cluster knows it, or the operation is in another phase.
-async fn copy(node: &Operator, operation: Operation) {
+/// Copies, once: what fails has its turn again after others. Where all is durable, waits until the cluster knows it, or the operation is in another phase.
+async fn copy(node: &Operator, operation: &Operation) {
     let (own, id, engine) = (node.own, operation.id, &node.engine);
-    let began = node.runtime.now();
-    tracing::info!(operation = id.0, "copying the ranges that this node gains");
-    let mut rest = REST_MIN;
-    while node.driving.is_in(id, Phase::Copy) {
-        let keyspaces = keyspaces_to_copy(&engine.schema(), &operation);
-        match receiving(engine.coordinator()).receive(&operation, &keyspaces).await {
-            Ok(figures) => {
-                let seconds = (node.runtime.now() - began).as_secs_f64();
-                tracing::info!(
-                    operation = id.0,
-                    rows = figures.rows,
-                    bytes = figures.bytes,
-                    seconds,
-                    "copied the ranges that this node gains"
-                );
-                break;
-            }
-            Err(error) => {
-                stdx::sometimes!("a copy for an operation begins again");
-                tracing::warn!(operation = id.0, %error, "copy not made; retrying");
-            }
+    let (began, is_first) = node.driving.tries.borrow_mut().begin(id, node.runtime.now());
+    if is_first {
+        tracing::info!(operation = id.0, "copying the ranges that this node gains");
+    }
+    let keyspaces = keyspaces_to_copy(&engine.schema(), operation);
+    match receiving(engine.coordinator()).receive(operation, &keyspaces).await {
+        Ok(figures) => {
+            let seconds = (node.runtime.now() - began).as_secs_f64();
+            tracing::info!(
+                operation = id.0,
+                rows = figures.rows,
+                bytes = figures.bytes,
+                seconds,
+                "copied the ranges that this node gains"
+            );
         }
-        node.runtime.sleep(rest).await;
-        rest = (rest * 2).min(REST_MAX);
+        Err(ReceiveFailed::Ended) => return,
+        Err(error) => {
+            stdx::sometimes!("a copy for an operation begins again");
+            tracing::warn!(operation = id.0, %error, "copy not made; retrying");
+            node.driving.tries.borrow_mut().failed(id, node.runtime.now());
+            return;
+        }
     }
     while node.driving.is_in(id, Phase::Copy) && !node.driving.has_copied(id, own) {
         let answer = ask(node, &OperationRequest::Copied(id, own)).await;
@@ -320,7 +320,7 @@ pub(super) fn clean(node: &Rc<Operator>) {
             }
             Err(error) => {
                 tracing::warn!(%error, "leftovers not dropped; retrying");
-                node.runtime.sleep(REST_MAX).await;
+                node.runtime.sleep(REST).await;
             }
         }
         // Its own shards may have it a moment later.
