@@ -21,6 +21,8 @@ pub(super) struct Driving {
     pub(super) seen: RefCell<BTreeMap<OperationId, Seen>>,
     /// As the leader: why an operation does not go on, as it was said last.
     pub(super) waits: RefCell<BTreeMap<OperationId, String>>,
+    /// As the leader: queued operations that were refused since all were asked for.
+    pub(super) refused: RefCell<BTreeSet<OperationId>>,
     /// As a receiver: a copy is made.
     pub(super) is_receiving: Cell<bool>,
     /// As a receiver: the copies that were begun.

@@ -12,6 +12,7 @@
 //! Each request is judged again on the state that it is applied to, so one that is sent twice, or by a leader that is none any more, changes nothing. Phases and
 //! conditions: `docs/internals/operations.md`.
 
+use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -22,7 +23,7 @@ use query::{Engine, OPERATION, SchemaDomain, clean_up, settings};
 use raft::RoleName;
 use runtime::{Group, Runtime};
 use schema::Schema;
-use topology::operations::{Confirmed, Operation, OperationId, Phase, waits_for};
+use topology::operations::{Confirmed, Operation, OperationId, Operations, Phase, waits_for};
 use topology::{Epoch, HostId, NodeIndex, ReplicationStrategy, Ring, Strategies};
 
 use super::driving::{Driving, Moves, Seen};
@@ -94,6 +95,7 @@ pub(super) fn drive(node: &Rc<Operator>) {
         _ => {
             driving.seen.borrow_mut().clear();
             driving.waits.borrow_mut().clear();
+            driving.refused.borrow_mut().clear();
             Vec::new()
         }
     });
@@ -114,6 +116,7 @@ pub(super) fn drive(node: &Rc<Operator>) {
             && !reason.is_empty()
         {
             say_once(&node.driving, id, String::from_utf8_lossy(reason).into_owned());
+            node.driving.refused.borrow_mut().insert(id);
         }
         if !matches!(answer, Answer::Applied { .. }) {
             node.runtime.sleep(AGAIN).await;
@@ -131,7 +134,7 @@ fn say_once(driving: &Driving, id: OperationId, reason: String) {
     }
 }
 
-/// Looks at all operations: those that run, then the first whose turn it is.
+/// Looks at all operations: those that run, then the first whose turn it is. One that was refused lets those that may be planned beside it have their turn.
 fn look(node: &Operator, member: &Member) -> Vec<Look> {
     let (state, epoch) = (member.state().cluster(), member.state().epoch());
     let operations = state.of::<OperationsDomain>();
@@ -173,9 +176,18 @@ fn look(node: &Operator, member: &Member) -> Vec<Look> {
             Some(waiting) => Look::Waits(operation.id, waiting.to_string()),
         });
     }
-    let next = operations.all().find(|operation| operations.may_plan(operation.id));
-    looks.extend(next.map(|operation| Look::Step(OperationRequest::Step(operation.id, Phase::Queued))));
+    let next = next_to_plan(operations, &mut node.driving.refused.borrow_mut());
+    looks.extend(next.map(|id| Look::Step(OperationRequest::Step(id, Phase::Queued))));
     looks
+}
+
+/// The first operation that may be planned and is not among those that were refused; where all were, they are asked for again from the first one on.
+fn next_to_plan(operations: &Operations, refused: &mut BTreeSet<OperationId>) -> Option<OperationId> {
+    let queued = || operations.all().map(|operation| operation.id).filter(|id| operations.may_plan(*id));
+    queued().find(|id| !refused.contains(id)).or_else(|| {
+        refused.clear();
+        queued().next()
+    })
 }
 
 fn moves_of(planning: &Planning<'_>, operation: &Operation) -> Result<Moves, String> {
@@ -344,4 +356,44 @@ fn keyspaces_to_copy(schema: &Schema, operation: &Operation) -> Vec<KeyspaceToCo
 async fn ask(node: &Operator, request: &OperationRequest) -> Answer {
     let intention = [&[OPERATION][..], &request.to_bytes()].concat();
     node.driver.propose(node.driver.new_id(), intention).await
+}
+
+#[cfg(test)]
+mod tests {
+    use topology::operations::{Kind, OperationChange, Target};
+
+    use super::*;
+
+    /// Two ALTERs of one keyspace and one of another.
+    fn queued() -> Operations {
+        let factor = |replication_factor| ReplicationStrategy::Simple { replication_factor };
+        let alter = |(number, keyspace): (u64, &str)| {
+            let (keyspace, before, after) = (keyspace.to_owned(), factor(number as u32), factor(number as u32 + 1));
+            OperationChange::Queue(Rc::new(Operation {
+                id: OperationId(number),
+                kind: Kind::Replication,
+                phase: Phase::Queued,
+                target: Target::Replication { keyspace, before, after },
+                lost: BTreeSet::new(),
+                copied: BTreeSet::new(),
+                has_given_tokens: false,
+                is_without_copy: false,
+                is_forced: false,
+            }))
+        };
+        Operations::default().apply([(1, "one"), (2, "one"), (3, "other")].map(alter))
+    }
+
+    #[test]
+    fn an_operation_that_is_refused_lets_others_have_their_turn() {
+        let (operations, mut refused) = (queued(), BTreeSet::new());
+        let [first, other] = [1, 3].map(OperationId);
+        assert_eq!(next_to_plan(&operations, &mut refused), Some(first));
+        refused.insert(first);
+        assert_eq!(next_to_plan(&operations, &mut refused), Some(other), "the second one touches the first one");
+        refused.insert(other);
+        assert_eq!(next_to_plan(&operations, &mut refused), Some(first), "all were refused");
+        assert!(refused.is_empty());
+        assert_eq!(next_to_plan(&Operations::default(), &mut refused), None);
+    }
 }
