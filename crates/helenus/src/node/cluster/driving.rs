@@ -75,7 +75,7 @@ impl Driving {
             let was = before.operation(operation.id).map(|was| was.phase);
             if was.is_none() && !operation.lost.is_empty() {
                 let lost = listed(&operation.lost);
-                tracing::warn!(operation = operation.id.0, %lost, "operation by force: data that only these nodes have is lost");
+                tracing::warn!(operation = operation.id.0, %lost, "operation by force: data that only these nodes have may be lost");
             }
             if was != Some(operation.phase) {
                 tracing::info!(operation = operation.id.0, kind = %operation.kind, phase = %operation.phase, "operation");
