@@ -109,8 +109,8 @@ pub struct Receiving {
     placement: Rc<Placement>,
     /// Of the operation that it copies for, if it copies now.
     progress: RefCell<Option<CopyProgress>>,
-    /// The copies that are done, of one operation: they are not made again after another one has failed.
-    done: RefCell<Option<(OperationId, BTreeMap<JobName, CopyFigures>)>>,
+    /// The copies that are done, of operations in Copy: they are not made again after another one has failed.
+    done: RefCell<BTreeMap<OperationId, BTreeMap<JobName, CopyFigures>>>,
 }
 
 impl Receiving {
@@ -186,16 +186,13 @@ impl Receiving {
     }
 
     fn done(&self, operation: OperationId, name: JobName) -> Option<CopyFigures> {
-        let done = self.done.borrow();
-        let (_, copies) = done.as_ref().filter(|(of, _)| *of == operation)?;
-        copies.get(&name).copied()
+        self.done.borrow().get(&operation)?.get(&name).copied()
     }
 
     fn note_done(&self, operation: OperationId, name: JobName, figures: CopyFigures) {
         let mut done = self.done.borrow_mut();
-        let of_another = done.take_if(|(of, _)| *of != operation);
-        drop(of_another);
-        done.get_or_insert_with(|| (operation, BTreeMap::new())).1.insert(name, figures);
+        done.retain(|of, _| self.placement.is_in(*of, Phase::Copy));
+        done.entry(operation).or_default().insert(name, figures);
     }
 
     /// The tables that are copied, those of users first. The registers of conditional statements move with the rows: a proposal that was accepted and not committed is

@@ -23,6 +23,7 @@ pub(super) mod rebuilding;
 mod recover;
 mod search;
 mod token_count;
+mod tries;
 pub(super) mod upgrade;
 mod upkeep;
 mod vital;
