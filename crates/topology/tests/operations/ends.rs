@@ -124,6 +124,22 @@ fn an_operation_that_leaves_a_range_without_replicas_does_not_begin() {
     }
 }
 
+/// The barrier of what follows counts it, and nothing could be aborted then.
+#[test]
+fn an_operation_whose_copies_are_made_waits_in_copy_for_the_replicas_that_come_next() {
+    let sets = Sets::new(&[crate::sets::Part { old: 1, new: 1, stay: 0 }], false);
+    let (ring, range_move) = (sets.ring(0), sets.range_move());
+    let receiver = ring.node(range_move.receivers(&ring).next().expect("it gains the range")).host_id;
+    let operation = Operation { phase: Phase::Copy, copied: [receiver].into(), ..planned() };
+    let waits = |nodes: Mask| waits_for(&operation, std::slice::from_ref(&range_move), &ring, &Alive { nodes });
+    let only_old = waits(sets.new);
+    assert!(matches!(only_old, Some(Waiting::Up { .. })), "{only_old:?}");
+    assert!(matches!(waits(sets.old), Some(Waiting::Up { .. })), "its only new replica");
+    assert_eq!(waits(sets.old | sets.new), None);
+    let forced = range_move.clone().without(&range_move.losing().collect());
+    assert_eq!(waits_for(&operation, &[forced], &ring, &Alive { nodes: sets.new }), None, "it is given up");
+}
+
 /// With some replicas given up by force, the others are enough.
 #[test]
 fn an_operation_by_force_ends_with_what_is_left() {
