@@ -4,6 +4,7 @@
 //! phase may pass is its leader's to find out ([`topology::operations::waits_for`]); here a step is refused only if it is none.
 
 mod choice;
+mod giving_up;
 mod joining;
 mod leaving;
 mod moving;

@@ -35,4 +35,6 @@ pub enum OperationChange {
     /// A receiver has copied, durably, all that it is to copy for an operation in Copy; or a node that leaves has handed on its hints and batches, in ReadNew, or is lost
     /// with them.
     Copied(OperationId, HostId),
+    /// A node is lost for good, by an operator's word: an operation in ReadNew does not wait for it.
+    GiveUp(OperationId, HostId),
 }

@@ -15,6 +15,7 @@
 //!   10 Copied      varint number · 16 host id
 //!   11 Gained      varint number · hosts
 //!   12 RestoreEnded varint end                                (snapshots)
+//!   13 GiveUp      varint number · 16 host id
 //! operation   varint number · u8 kind · u8 phase · u8 flags (1 without a copy, 2 forced, 4 tokens given) · hosts lost · hosts copied · target
 //! target      u8 form
 //!   1 tokens        varint count · (16 host id · varint count · i64 token*)*        (hosts and tokens ascend)
@@ -58,6 +59,7 @@ const UNCLEAN: u8 = 9;
 const COPIED: u8 = 10;
 const GAINED: u8 = 11;
 const RESTORE_ENDED: u8 = 12;
+const GIVE_UP: u8 = 13;
 
 const TOKENS: u8 = 1;
 const REPLICATION: u8 = 2;
@@ -142,6 +144,10 @@ fn encode_change(change: &OperationChange, out: &mut Vec<u8>) {
             out.push(UNCLEAN);
             out.extend_from_slice(&node.0);
             varint::encode(last.0, out);
+        }
+        OperationChange::GiveUp(id, host) => {
+            encode_start(GIVE_UP, *id, out);
+            out.extend_from_slice(&host.0);
         }
         OperationChange::RestoreEnded(end) => {
             out.push(RESTORE_ENDED);
@@ -257,6 +263,7 @@ fn decode_change(reader: &mut Reader<'_>) -> Result<OperationChange, DecodeError
         RESTORE => OperationChange::Restore(Rc::new(decode_operation(reader)?)),
         RESTORE_NEXT => OperationChange::RestoreNext(decode_id(reader)?),
         UNCLEAN => OperationChange::Unclean(HostId(reader.array()?), decode_end(reader)?),
+        GIVE_UP => OperationChange::GiveUp(decode_id(reader)?, HostId(reader.array()?)),
         RESTORE_ENDED => OperationChange::RestoreEnded(decode_end(reader)?),
         GAINED => OperationChange::Gained(decode_id(reader)?, decode_hosts(reader)?),
         COPIED => OperationChange::Copied(decode_id(reader)?, HostId(reader.array()?)),

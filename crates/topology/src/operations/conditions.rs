@@ -53,10 +53,26 @@ pub enum Waiting {
         refused: TooFewSources,
     },
     /// Too few replicas of a range have applied the phase.
-    #[error("too few replicas of the tokens after {} up to {} have applied the phase", range.after, range.end)]
+    #[error(
+        "too few replicas of the tokens after {} up to {} have applied the phase; not yet: {}",
+        range.after, range.end, listed(lacking)
+    )]
     Applied {
         /// The range.
         range: TokenRange,
+        /// Its replicas that have not.
+        lacking: Vec<HostId>,
+    },
+    /// Too few replicas of a range have applied that the new set is read: there is no way back.
+    #[error(
+        "too few replicas of the tokens after {} up to {} have applied the phase; not yet: {}; one that is lost is given up by: nodetool removenode --force HOST-ID",
+        range.after, range.end, listed(lacking)
+    )]
+    Read {
+        /// The range.
+        range: TokenRange,
+        /// Its replicas that have not.
+        lacking: Vec<HostId>,
     },
     /// A receiver has not confirmed its copy.
     #[error("node {receiver} has not copied the tokens after {} up to {}", range.after, range.end)]
@@ -93,12 +109,13 @@ pub fn waits_for(
     assert!(operation.phase.is_running(), "operation {} is {}", operation.id, operation.phase);
     let of_move = |range_move: &RangeMove| match operation.phase {
         Phase::Planned => waits_for_place(operation, range_move, ring)
-            .or_else(|| waits_for_nodes(operation, range_move, ring, confirmed)),
-        Phase::Copy => waits_for_copies(operation, range_move, ring),
-        _ => {
-            let has_passed = range_move.is_one_in_every_quorum(ring, |node| confirmed.has_applied(node));
-            (!has_passed).then_some(Waiting::Applied { range: range_move.range })
-        }
+            .or_else(|| waits_for_replicas(range_move, ring, confirmed))
+            .or_else(|| waits_for_sources(operation, range_move, ring, confirmed)),
+        // Of what has come since, a table of another replication or a death: from the next phase on there is no way back.
+        Phase::Copy => waits_for_copies(operation, range_move, ring)
+            .or_else(|| waits_for_place(operation, range_move, ring))
+            .or_else(|| waits_for_replicas(range_move, ring, confirmed)),
+        _ => waits_for_barrier(operation, range_move, ring, confirmed),
     };
     moves.iter().find_map(of_move).or_else(|| {
         let node = operation.hands_on().find(|node| !operation.copied.contains(node))?;
@@ -116,19 +133,45 @@ fn waits_for_place(operation: &Operation, range_move: &RangeMove, ring: &Ring) -
     (!is_lost).then_some(Waiting::Unplaced { operation: operation.id, range: range_move.range, holders })
 }
 
-fn waits_for_nodes(
+/// The barriers that come have to be passed by nodes that are up.
+fn waits_for_replicas(range_move: &RangeMove, ring: &Ring, confirmed: &impl Confirmed) -> Option<Waiting> {
+    let is_up = |node| confirmed.is_up(node);
+    let has_passed = range_move.is_one_in_every_quorum(ring, is_up);
+    (!has_passed).then(|| Waiting::Up { range: range_move.range, down: lacking(range_move, ring, is_up) })
+}
+
+fn waits_for_barrier(
+    operation: &Operation,
+    range_move: &RangeMove,
+    ring: &Ring,
+    confirmed: &impl Confirmed,
+) -> Option<Waiting> {
+    let (range, has_applied) = (range_move.range, |node| confirmed.has_applied(node));
+    if range_move.is_one_in_every_quorum(ring, has_applied) {
+        return None;
+    }
+    let lacking = lacking(range_move, ring, has_applied);
+    Some(match operation.phase {
+        Phase::ReadNew => Waiting::Read { range, lacking },
+        _ => Waiting::Applied { range, lacking },
+    })
+}
+
+/// The replicas of both sets that are not so.
+fn lacking(range_move: &RangeMove, ring: &Ring, is_so: impl Fn(NodeIndex) -> bool) -> Vec<HostId> {
+    let replicas = range_move.old_replicas().iter().chain(range_move.new_replicas());
+    let lacking: BTreeSet<HostId> =
+        replicas.filter(|&&node| !is_so(node)).map(|&node| ring.node(node).host_id).collect();
+    lacking.into_iter().collect()
+}
+
+fn waits_for_sources(
     operation: &Operation,
     range_move: &RangeMove,
     ring: &Ring,
     confirmed: &impl Confirmed,
 ) -> Option<Waiting> {
     let (range, is_up) = (range_move.range, |node| confirmed.is_up(node));
-    if !range_move.is_one_in_every_quorum(ring, is_up) {
-        let replicas = range_move.old_replicas().iter().chain(range_move.new_replicas());
-        let down: BTreeSet<HostId> =
-            replicas.filter(|&&node| !is_up(node)).map(|&node| ring.node(node).host_id).collect();
-        return Some(Waiting::Up { range, down: down.into_iter().collect() });
-    }
     if operation.is_without_copy {
         return None;
     }

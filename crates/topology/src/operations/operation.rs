@@ -135,7 +135,7 @@ pub struct Operation {
     pub phase: Phase,
     /// The change that it makes. While it is queued, tokens may still be others.
     pub target: Target,
-    /// Nodes whose data is given up: removed ones of which too few other replicas are left, by an operator's word.
+    /// Nodes that are given up as lost by an operator's word, with the data that only they have: they are not waited for.
     pub lost: BTreeSet<HostId>,
     /// Receivers that have copied all that they are to copy, durably; and nodes that [leave](Operation::hands_on) when they have handed on their hints and batches.
     pub copied: BTreeSet<HostId>,
@@ -202,6 +202,11 @@ impl Operation {
     pub fn may_confirm(&self, node: HostId) -> bool {
         let may = self.phase == Phase::Copy || self.phase == Phase::ReadNew && self.hands_on().any(|of| of == node);
         may && !self.copied.contains(&node)
+    }
+
+    /// True if a node may be given up now by which the operation waits: in ReadNew, from which it is not aborted. Before, it begins again without the node.
+    pub fn may_give_up(&self, node: HostId) -> bool {
+        self.phase == Phase::ReadNew && !self.lost.contains(&node)
     }
 
     /// True if the two must not run beside each other: the sets of one would change under the other.

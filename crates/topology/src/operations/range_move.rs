@@ -19,7 +19,7 @@ pub struct RangeMove {
     pub(super) renewed: Option<NodeIndex>,
     /// The datacenter whose replicas alone are copied from; none if the rule for sources says.
     pub(super) from: Option<Box<str>>,
-    /// Replicas of the old set whose data is given up.
+    /// Replicas that are given up: those of the old set with their data, those of both are not waited for.
     pub(super) lost: Vec<NodeIndex>,
 }
 
@@ -34,10 +34,11 @@ impl RangeMove {
         RangeMove { range, old: set.to_vec(), new: set.to_vec(), renewed, from, lost: Vec::new() }
     }
 
-    /// The move of an operation with `--force`, which gives up what only these nodes have.
+    /// The move of an operation with `--force`, which gives up what only these nodes have, and does not wait for them at its barriers.
     #[must_use]
     pub fn without(mut self, lost: &BTreeSet<NodeIndex>) -> RangeMove {
-        self.lost = self.old.iter().copied().filter(|node| lost.contains(node)).collect();
+        let replicas: BTreeSet<NodeIndex> = self.old.iter().chain(&self.new).copied().collect();
+        self.lost = replicas.intersection(lost).copied().collect();
         self
     }
 

@@ -134,6 +134,13 @@ impl Operations {
                     Rc::make_mut(operation).copied.insert(receiver);
                 }
             }
+            OperationChange::GiveUp(id, host) => {
+                if let Some(operation) = self.all.get_mut(&id).filter(|operation| operation.may_give_up(host)) {
+                    let operation = Rc::make_mut(operation);
+                    operation.is_forced = true;
+                    operation.lost.insert(host);
+                }
+            }
             OperationChange::Restore(operation) => {
                 let is_new = operation.id < self.next && !self.all.contains_key(&operation.id);
                 let is_free = !operation.phase.is_running() || !self.running().any(|other| operation.touches(other));

@@ -97,6 +97,7 @@ pub fn any_change() -> impl Strategy<Value = OperationChange> {
         1 => (any_id(), hosts()).prop_map(|(id, unclean)| OperationChange::Abort(id, unclean)),
         1 => (any_host(), any_end()).prop_map(|(node, last)| OperationChange::Cleaned(node, last)),
         3 => (any_id(), any_host()).prop_map(|(id, receiver)| OperationChange::Copied(id, receiver)),
+        1 => (any_id(), any_host()).prop_map(|(id, host)| OperationChange::GiveUp(id, host)),
         2 => any_operation().prop_map(|operation| OperationChange::Restore(Rc::new(operation))),
         1 => any_id().prop_map(OperationChange::RestoreNext),
         1 => (any_host(), any_end()).prop_map(|(node, last)| OperationChange::Unclean(node, last)),

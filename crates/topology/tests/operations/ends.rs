@@ -124,6 +124,41 @@ fn an_operation_that_leaves_a_range_without_replicas_does_not_begin() {
     }
 }
 
+/// The barrier of what follows counts it, and nothing could be aborted then.
+#[test]
+fn an_operation_whose_copies_are_made_waits_in_copy_for_the_replicas_that_come_next() {
+    let sets = Sets::new(&[crate::sets::Part { old: 1, new: 1, stay: 0 }], false);
+    let (ring, range_move) = (sets.ring(0), sets.range_move());
+    let receiver = ring.node(range_move.receivers(&ring).next().expect("it gains the range")).host_id;
+    let operation = Operation { phase: Phase::Copy, copied: [receiver].into(), ..planned() };
+    let waits = |nodes: Mask| waits_for(&operation, std::slice::from_ref(&range_move), &ring, &Alive { nodes });
+    let only_old = waits(sets.new);
+    assert!(matches!(only_old, Some(Waiting::Up { .. })), "{only_old:?}");
+    assert!(matches!(waits(sets.old), Some(Waiting::Up { .. })), "its only new replica");
+    assert_eq!(waits(sets.old | sets.new), None);
+    let forced = range_move.clone().without(&range_move.losing().collect());
+    assert_eq!(waits_for(&operation, &[forced], &ring, &Alive { nodes: sets.new }), None, "it is given up");
+}
+
+/// Nothing can be aborted then; an operator gives the node up.
+#[test]
+fn an_operation_whose_new_replicas_are_read_does_not_wait_for_one_that_is_given_up() {
+    let sets = Sets::new(&[crate::sets::Part { old: 1, new: 1, stay: 0 }], false);
+    let (ring, range_move) = (sets.ring(0), sets.range_move());
+    let operation = Operation { phase: Phase::ReadNew, ..planned() };
+    for lost in [sets.old, sets.new] {
+        let alive = Alive { nodes: (sets.old | sets.new) & !lost };
+        let gone: BTreeSet<NodeIndex> = crate::sets::indices(lost).into_iter().collect();
+        let hosts: Vec<_> = gone.iter().map(|node| ring.node(*node).host_id).collect();
+        let waiting = waits_for(&operation, std::slice::from_ref(&range_move), &ring, &alive);
+        assert!(matches!(&waiting, Some(Waiting::Read { lacking, .. }) if *lacking == hosts), "{waiting:?}");
+        let without = [range_move.clone().without(&gone)];
+        assert_eq!(waits_for(&operation, &without, &ring, &alive), None);
+        let none_up = waits_for(&operation, &without, &ring, &Alive { nodes: 0 });
+        assert!(matches!(none_up, Some(Waiting::Read { .. })), "the other one is waited for: {none_up:?}");
+    }
+}
+
 /// With some replicas given up by force, the others are enough.
 #[test]
 fn an_operation_by_force_ends_with_what_is_left() {

@@ -87,6 +87,32 @@ impl Departures {
 
     /// Has the cluster remove a node, and waits until this node knows that it has.
     async fn leave(&self, leave: Leave) -> Result<(), LeavingError> {
+        self.request(leave).await?;
+        let joins = |inner: &Inner| state_of(&inner.registry.borrow(), leave.host_id) == Some(NodeState::Joining);
+        // Its new replicas are read, so it is a member when its operation has ended without it.
+        if leave.is_forced && joins(&self.inner) {
+            while joins(&self.inner) && self.inner.driving.moves_tokens_of(leave.host_id) {
+                self.inner.has_news.notified().await;
+            }
+            self.until(APPLY_TIME, |inner| !joins(inner)).await;
+            self.request(leave).await?;
+        }
+        let stays = |inner: &Inner| state_of(&inner.registry.borrow(), leave.host_id) != Some(NodeState::Leaving);
+        let is_over = |inner: &Inner| has_left(inner, leave.host_id) || stays(inner);
+        // An operation takes as long as it takes; an operator can abort it.
+        while !is_over(&self.inner) && self.inner.driving.moves_tokens_of(leave.host_id) {
+            self.inner.has_news.notified().await;
+        }
+        self.until(REMOVAL_TIME, is_over).await;
+        match (has_left(&self.inner, leave.host_id), stays(&self.inner)) {
+            (true, _) => Ok(()),
+            (false, true) => Err(LeavingError::CalledOff),
+            (false, false) => Err(LeavingError::Late { seconds: REMOVAL_TIME.as_secs() }),
+        }
+    }
+
+    /// Asks for a departure. Done when this node has applied it.
+    async fn request(&self, leave: Leave) -> Result<(), LeavingError> {
         let driver = self.inner.driver.get().ok_or(LeavingError::NoAnswer { problem: "this node is starting" })?;
         let intention = [&[LEAVE][..], &leave.to_bytes()].concat();
         let no_answer = |problem| Err(LeavingError::NoAnswer { problem });
@@ -110,18 +136,7 @@ impl Departures {
         {
             return no_answer("this node lags; the node may be leaving");
         }
-        let stays = |inner: &Inner| state_of(&inner.registry.borrow(), leave.host_id) != Some(NodeState::Leaving);
-        let is_over = |inner: &Inner| has_left(inner, leave.host_id) || stays(inner);
-        // An operation takes as long as it takes; an operator can abort it.
-        while !is_over(&self.inner) && self.inner.driving.moves_tokens_of(leave.host_id) {
-            self.inner.has_news.notified().await;
-        }
-        self.until(REMOVAL_TIME, is_over).await;
-        match (has_left(&self.inner, leave.host_id), stays(&self.inner)) {
-            (true, _) => Ok(()),
-            (false, true) => Err(LeavingError::CalledOff),
-            (false, false) => Err(LeavingError::Late { seconds: REMOVAL_TIME.as_secs() }),
-        }
+        Ok(())
     }
 
     /// Waits for a condition, for so long at most.

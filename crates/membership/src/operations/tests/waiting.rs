@@ -105,6 +105,70 @@ fn a_keyspace_stays_where_it_is_if_no_node_of_its_new_datacenter_joins() {
     site.request(OperationRequest::Abort(OperationId(2))).expect("it may");
 }
 
+/// A keyspace of one replica gets its first table while the others have been copied: the dead node's ranges are its own alone.
+#[test]
+fn a_removal_waits_in_copy_for_the_replicas_of_a_later_table() {
+    let mut site = Site::new(3);
+    let removal = |is_forced| Leave { host_id: host(1), departure: Departure::Removal, is_forced };
+    site.apply(PlannedChanges {
+        nodes: vec![NodeChange::SetState(host(1), NodeState::Leaving)],
+        operations: vec![site.planning().leave(&removal(false), BTreeSet::new())],
+        ..PlannedChanges::default()
+    });
+    (0..3).for_each(|_| site.step(1).expect("it goes on"));
+    for receiver in [2, 3] {
+        site.request(OperationRequest::Copied(OperationId(1), host(receiver))).expect("it may");
+    }
+    assert_eq!(site.waits(1, &[1]), None);
+    site.settings.insert(ReplicationStrategy::Simple { replication_factor: 1 });
+    let waiting = site.waits(1, &[1]).expect("the only replica is down");
+    assert!(matches!(&waiting, Waiting::Up { down, .. } if *down == [host(1)]), "{waiting}");
+    let again = site.planning().leave_again(&removal(true), [host(1)].into());
+    site.apply(again.expect("it may be aborted").expect("it begins again"));
+    site.clean();
+    for phase in [Phase::Planned, Phase::WriteBoth, Phase::Copy] {
+        site.step(2).expect("it goes on");
+        assert_eq!(site.phase(2), Some(phase));
+    }
+    for receiver in [2, 3] {
+        site.request(OperationRequest::Copied(OperationId(2), host(receiver))).expect("it may");
+    }
+    assert_eq!(site.waits(2, &[1]), None, "what is on the dead node alone is given up");
+    site.step(2).expect("it goes on");
+    assert_eq!(site.waits(2, &[1]), None);
+}
+
+/// An only new replica dies when it is read already.
+#[test]
+fn an_operation_ends_without_the_node_that_is_given_up_when_its_new_replicas_are_read() {
+    let mut site = Site::new(1);
+    site.apply(PlannedChanges {
+        nodes: vec![NodeChange::SetState(host(1), NodeState::Leaving)],
+        operations: vec![site.planning().leave(&decommission(1), BTreeSet::new())],
+        ..PlannedChanges::default()
+    });
+    for _ in 0..4 {
+        assert_eq!(site.planning().give_up(host(2)), [], "it may be aborted");
+        site.step(1).expect("it goes on");
+    }
+    site.request(OperationRequest::Copied(OperationId(1), host(1))).expect("it may");
+    let receiver = {
+        let moves = site.planning().moves(site.operations.operation(OperationId(1)).expect("it runs"));
+        let pending = site.planning().hosts_of(moves.expect("its rules are known").iter().flat_map(RangeMove::pending));
+        *pending.first().expect("it gains ranges")
+    };
+    let number = receiver.0[0];
+    let waiting = site.waits(1, &[number]).expect("no other has the range");
+    assert!(waiting.to_string().contains("is given up by: nodetool removenode --force"), "{waiting}");
+    assert_eq!(site.planning().give_up(host(4)), [], "it has no part in it");
+    let given_up = site.planning().give_up(receiver);
+    assert_eq!(given_up, [OperationChange::GiveUp(OperationId(1), receiver)]);
+    site.operations = site.operations.apply(given_up);
+    assert_eq!((site.planning().give_up(receiver), site.waits(1, &[number])), (Vec::new(), None));
+    site.run(1);
+    assert_eq!(site.tokens(1), 0);
+}
+
 /// Cassandra takes that factor.
 #[test]
 fn a_keyspace_of_no_replicas_keeps_its_data() {

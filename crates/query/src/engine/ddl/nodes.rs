@@ -88,7 +88,17 @@ impl<'a> NodesPlanner<'a> {
         if leave.departure == Departure::Removal && !is_up(leave.host_id) {
             let removed = self.with_planning(|planning| planning.remove_joining(leave.host_id));
             if let Some(removed) = removed {
-                return self.answer(removed);
+                let given_up = self.given_up(&leave);
+                // Its new replicas are read, and it is a member at the end: it is removed then.
+                return match removed {
+                    Err(OperationError::TooFar(_)) if leave.is_forced => {
+                        self.answer::<OperationError>(Ok(PlannedChanges {
+                            operations: given_up,
+                            ..PlannedChanges::default()
+                        }))
+                    }
+                    removed => self.answer(removed),
+                };
             }
         }
         // Where a strategy is unknown here, so is the number of replicas; its ranges do not move either.
@@ -109,14 +119,25 @@ impl<'a> NodesPlanner<'a> {
                 given_up.or_else(|| planning.leave_again(&leave, down))
             };
             let changes = is_lost.then(|| self.with_planning(again)).flatten();
-            return self.answer(changes.unwrap_or_else(|| Ok(PlannedChanges::default())));
+            let mut changes = changes.unwrap_or_else(|| Ok(PlannedChanges::default()));
+            if let (Ok(changes), true) = (&mut changes, is_lost) {
+                changes.operations.extend(self.given_up(&leave));
+            }
+            return self.answer(changes);
         }
         let operations = self.with_planning(|planning| {
             let own = planning.without_own_of(leave.host_id);
             let departure = planning.leave_together(&leave, down)?;
-            Ok::<_, OperationError>(own.into_iter().chain(departure).collect())
+            Ok::<_, OperationError>(own.into_iter().chain(departure).chain(self.given_up(&leave)).collect())
         });
         self.answer(operations.map(|operations| PlannedChanges { nodes, operations, ..PlannedChanges::default() }))
+    }
+
+    /// The changes by which operations that only go forward do not wait for a node that is removed by force.
+    fn given_up(&self, leave: &Leave) -> Vec<OperationChange> {
+        let is_given_up = leave.is_forced && leave.departure == Departure::Removal;
+        let given_up = is_given_up.then(|| self.with_planning(|planning| planning.give_up(leave.host_id)));
+        given_up.unwrap_or_default()
     }
 
     /// Plans a request about an operation.
@@ -504,6 +525,36 @@ mod tests {
         assert_eq!(settings(&site.schema, &site.operations), [simple(1)].into());
         let [leaves, altered] = [0, 1].map(|at| site.operations.all().nth(at).expect("two").id);
         assert!(site.operations.may_plan(leaves) && !site.operations.may_plan(altered));
+    }
+
+    #[test]
+    fn a_node_is_given_up_by_force_where_nothing_can_be_aborted() {
+        let removal = |site: &mut Site, host_id: HostId, is_forced: bool| {
+            let leave = Leave { host_id, departure: Departure::Removal, is_forced };
+            let plan = site.planner().leaving(&leave.to_bytes(), &|id| id != host_id);
+            site.apply(plan)
+        };
+        let lost = |site: &Site| site.operations.all().next().expect("it runs").lost.clone();
+        // One that joins is a member first, and removed then.
+        let mut site = Site::new(&[KEYSPACE, TABLE]);
+        site.join();
+        (0..4).for_each(|_| site.step());
+        let too_far = removal(&mut site, JOINS, false).expect_err("its new replicas are read");
+        assert!(too_far.contains("cannot be aborted"), "{too_far}");
+        removal(&mut site, JOINS, true).expect("it is given up");
+        assert_eq!(lost(&site), [JOINS].into());
+        assert_eq!(removal(&mut site, JOINS, true), Err(String::new()), "it is so already");
+        site.step();
+        removal(&mut site, JOINS, true).expect("it is a member now");
+        assert_eq!(site.registry.node(JOINS).map(|node| node.state), Some(NodeState::Leaving));
+        // The node that gains another one's range, and the other one itself.
+        for (number, queued) in [(3, 1), (2, 0)] {
+            let mut site = Site::new(&[KEYSPACE, TABLE]);
+            site.decommission(2).expect("it may");
+            (0..4).for_each(|_| site.step());
+            removal(&mut site, HostId([number; 16]), true).expect("it is given up");
+            assert_eq!((lost(&site), site.operations.all().len()), ([HostId([number; 16])].into(), 1 + queued));
+        }
     }
 
     /// The operation may be aborted, and then all of them are replicas again.

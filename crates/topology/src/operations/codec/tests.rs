@@ -20,13 +20,14 @@ fn the_bytes_of_changes_are_as_documented() {
         OperationChange::Copied(OperationId(2), HostId([9; 16])),
         OperationChange::Gained(OperationId(2), [HostId([8; 16])].into()),
         OperationChange::RestoreEnded(EndNumber(300)),
+        OperationChange::GiveUp(OperationId(2), HostId([8; 16])),
     ];
     let strategy = |factor: &[u8]| {
         let class = b"\x2borg.apache.cassandra.locator.SimpleStrategy";
         [class, &b"\x01\x12replication_factor\x01"[..], factor].concat()
     };
     let bytes = [
-        &[1, 9][..],
+        &[1, 10][..],
         &[1, 1, 1, 1, 1 | 4, 0, 0, 1, 1],
         &[3; 16],
         &[2],
@@ -51,6 +52,8 @@ fn the_bytes_of_changes_are_as_documented() {
         &[11, 2, 1],
         &[8; 16],
         &[12, 0x81, 44],
+        &[13, 2],
+        &[8; 16],
     ]
     .concat();
     assert_eq!(encode(&changes), bytes);

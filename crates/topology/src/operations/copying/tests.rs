@@ -1,5 +1,7 @@
 //! Sources and confirmed copies of single moves. Their consequences are searched in `tests/operations`.
 
+use std::collections::BTreeSet;
+
 use proptest::collection::{btree_set, vec};
 use proptest::prelude::*;
 
@@ -126,6 +128,23 @@ proptest! {
                     prop_assert!(from.iter().all(|node| all.contains(node) && *node != receiver));
                 }
                 Err(refused) => prop_assert!(!of.is_copied(&ring, receiver, &all), "{refused}"),
+            }
+        }
+    }
+
+    /// Quorums that nodes can give which are not given up have one that has passed a barrier: of the whole, and of each datacenter whose part changes.
+    #[test]
+    fn a_barrier_without_lost_nodes_is_met_by_each_quorum_of_the_others(of in any_move(), passed in vec(any::<bool>(), 10), also_new in any::<bool>()) {
+        let ring = ring();
+        let has_passed = |node: NodeIndex| passed[usize::from(node.0)];
+        let of = if also_new { let all = of.new.iter().chain(&of.old).copied().take(3).collect(); of.without(&all) } else { of };
+        prop_assume!(of.is_one_in_every_quorum(&ring, has_passed));
+        for datacenter in [None, Some("dc0"), Some("dc1")] {
+            let [old, new] = [&of.old, &of.new].map(|set| part_of(set, &ring, datacenter).collect::<Vec<_>>());
+            let (one, other): (BTreeSet<_>, BTreeSet<_>) = (old.iter().collect(), new.iter().collect());
+            for set in [&old, &new].into_iter().filter(|_| datacenter.is_none() || one != other) {
+                let stale = set.iter().filter(|node| !has_passed(**node) && !of.lost.contains(node)).count();
+                prop_assert!(stale <= set.len() / 2, "{stale} of {set:?} make a quorum that has not passed");
             }
         }
     }

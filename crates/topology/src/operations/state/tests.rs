@@ -65,6 +65,22 @@ fn a_receiver_confirms_its_copy_while_the_operation_is_in_copy() {
     }
 }
 
+/// Before, it is aborted, and begins again without the node.
+#[test]
+fn a_node_is_given_up_while_the_new_replicas_are_read() {
+    let join = joining(1, &[(1, &[5])]);
+    let mut state = Operations::default().apply([queue(join.clone()), plan(&join)]);
+    for change in to_the_end(1) {
+        let given_up = state.apply([OperationChange::GiveUp(id(1), host(1))]);
+        let operation = given_up.operation(id(1)).expect("it runs");
+        let is_read = operation.phase == Phase::ReadNew;
+        assert_eq!((operation.lost.contains(&host(1)), operation.is_forced), (is_read, is_read));
+        assert!(is_read || given_up == state);
+        state = given_up.apply([change]);
+    }
+    assert_eq!(state.all().len(), 0);
+}
+
 /// Leftovers of an operation are not forgotten with those of one before.
 #[test]
 fn a_node_is_clean_of_what_it_has_cleaned_up() {
