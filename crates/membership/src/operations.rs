@@ -314,7 +314,7 @@ impl Planning<'_> {
     }
 
     /// The change by which a node that leaves the cluster is not unclean any more; `None` if it is not.
-    pub(crate) fn forgotten(&self, host: HostId) -> Option<OperationChange> {
+    pub fn forgotten(&self, host: HostId) -> Option<OperationChange> {
         self.operations.unclean_since(host).map(|last| OperationChange::Cleaned(host, last))
     }
 
@@ -342,6 +342,11 @@ impl Planning<'_> {
             }
         }
         let mut operations = vec![OperationChange::Abort(operation.id, unclean)];
+        let removed = nodes.iter().filter_map(|change| match change {
+            NodeChange::Remove(host) => self.forgotten(*host),
+            _ => None,
+        });
+        operations.extend(removed);
         let mut replication = None;
         if let Target::Replication { keyspace, before, .. } = &operation.target {
             let mut later =

@@ -133,8 +133,8 @@ impl Planning<'_> {
     /// The changes by which a node copies its ranges again; none if there is nothing to copy.
     pub fn rebuild(&self, rebuild: &Rebuild) -> Result<PlannedChanges, RebuildError> {
         let Rebuild { host_id, datacenter } = rebuild;
-        let is_normal = self.registry.node(*host_id).is_some_and(|node| node.state == NodeState::Normal);
-        if !is_normal {
+        let state = self.registry.node(*host_id).map(|node| node.state);
+        if !matches!(state, Some(NodeState::Normal | NodeState::Regressed)) {
             return Err(RebuildError::NotNormal);
         }
         if let Some(under_way) = self.copy_of(*host_id) {

@@ -4,7 +4,7 @@
 //! order it, and a new one knows who has copied. All names of jobs follow from the operation: begun again after a failure they are the same.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -111,13 +111,15 @@ pub struct Receiving {
     progress: RefCell<Option<CopyProgress>>,
     /// The copies that are done, of operations in Copy: they are not made again after another one has failed.
     done: RefCell<BTreeMap<OperationId, BTreeMap<JobName, CopyFigures>>>,
+    /// Nodes whose disks are older than what they have acknowledged.
+    regressed: RefCell<BTreeSet<HostId>>,
 }
 
 impl Receiving {
     pub(crate) fn new(shards: &Rc<Shards>, placement: &Rc<Placement>) -> Rc<Receiving> {
         let (shards, placement) = (Rc::clone(shards), Rc::clone(placement));
-        let (progress, done) = (RefCell::default(), RefCell::default());
-        Rc::new(Receiving { shards, placement, progress, done })
+        let (progress, done, regressed) = (RefCell::default(), RefCell::default(), RefCell::default());
+        Rc::new(Receiving { shards, placement, progress, done, regressed })
     }
 
     /// How far the copies for an operation are; `None`: none are made now.
@@ -147,6 +149,11 @@ impl Receiving {
             }
         }
         Ok(false)
+    }
+
+    /// These nodes are regressed from now on: their disks are older than what they have acknowledged.
+    pub fn note_regressed(&self, hosts: BTreeSet<HostId>) {
+        self.regressed.replace(hosts);
     }
 
     /// Copies all that this node is to copy for an operation that is in Copy. Done when all of it is durable.
@@ -223,7 +230,9 @@ impl Receiving {
             if !moved.receivers(ring).any(|node| node == local) {
                 continue;
             }
-            let sources = sources_of(&moved, ring, |node| nodes.is_alive(node), self.shards.storage.planted());
+            let is_regressed = |node: NodeIndex| self.regressed.borrow().contains(&ring.node(node).host_id);
+            let can_serve = |node| nodes.is_alive(node);
+            let sources = sources_of(&moved, ring, can_serve, is_regressed, self.shards.storage.planted());
             let sources = sources.map_err(|refused| ReceiveFailed::Sources { range: moved.range, refused })?;
             let mut hosts: Vec<HostId> = sources.into_iter().map(|node| ring.node(node).host_id).collect();
             hosts.sort_unstable();
@@ -331,9 +340,10 @@ fn sources_of(
     moved: &RangeMove,
     ring: &Ring,
     is_alive: impl Fn(NodeIndex) -> bool,
+    is_regressed: impl Fn(NodeIndex) -> bool,
     planted: Planted,
 ) -> Result<Vec<NodeIndex>, TooFewSources> {
-    let mut sources = moved.sources(ring, ring.local(), is_alive)?;
+    let mut sources = moved.sources_beside(ring, ring.local(), is_alive, is_regressed)?;
     if planted.is(Bug::OneSourceForTheDead) {
         sources.truncate(1);
     }
@@ -403,8 +413,9 @@ mod tests {
         assert!(!moves.is_empty(), "each range has a replica more to lose");
         for moved in moves {
             let dead = moved.counterpart(&ring, ring.local()).expect("a replica loses the range");
-            let sources =
-                |is_alive: &dyn Fn(NodeIndex) -> bool| sources_of(&moved, &ring, is_alive, crate::planted_by_test());
+            let sources = |is_alive: &dyn Fn(NodeIndex) -> bool| {
+                sources_of(&moved, &ring, is_alive, |_| false, crate::planted_by_test())
+            };
             assert_eq!(sources(&|_| true), Ok(vec![dead]), "it takes the place of one that is up");
             let from = sources(&|node| node != dead).expect("two are up");
             let old = moved.old_replicas();

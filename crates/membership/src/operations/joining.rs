@@ -98,7 +98,8 @@ impl Planning<'_> {
         let begin_again = |mut unclean: BTreeSet<HostId>| {
             unclean.remove(&host);
             let aborted = OperationChange::Abort(operation.id, unclean);
-            let operations = vec![aborted, OperationChange::Queue(Rc::new(again))];
+            let operations = [aborted, OperationChange::Queue(Rc::new(again))].into_iter().chain(self.forgotten(host));
+            let operations = operations.collect();
             PlannedChanges { nodes: vec![NodeChange::Remove(host)], operations, ..PlannedChanges::default() }
         };
         Some(self.left_by(operation).map(begin_again))

@@ -290,6 +290,19 @@ fn the_others_begin_again_if_one_of_those_that_join_together_is_removed() {
     }
 }
 
+/// The one that is left begins again with leftovers, and dies before it has dropped them.
+#[test]
+fn a_node_that_is_removed_while_it_joins_is_not_unclean() {
+    let mut site = Site::new(3);
+    three_wait(&mut site);
+    (0..3).for_each(|_| site.step(1).expect("it goes on"));
+    for (number, others) in [(5, vec![host(4), host(6)]), (4, vec![host(6)]), (6, Vec::new())] {
+        site.apply(site.planning().remove_joining(host(number)).expect("it joins").expect("it may"));
+        assert!(site.registry.has_left(host(number)));
+        assert!(site.operations.unclean().eq(others), "nothing else would say so after it has left");
+    }
+}
+
 #[test]
 fn a_node_exchanges_its_only_token() {
     let mut site = Site::new(1);

@@ -1,7 +1,7 @@
 //! ALTER KEYSPACE and `rebuild` as operations, from the request to their end, on a state to which all changes are applied.
 
 use planted::Planted;
-use topology::nodes::{Boot, Registry};
+use topology::nodes::{Boot, NodeChange, Registry};
 use topology::operations::{EndNumber, OperationId, Operations};
 use topology::{Strategies, operations::placed_by};
 
@@ -264,6 +264,10 @@ fn a_node_copies_its_ranges_again() {
     assert_eq!(again, Err(RebuildError::UnderWay(1)));
     site.run(1);
     assert_eq!((site.operations.unclean().len(), site.operations.tenure(host(1))), (0, 0), "nothing moves");
+
+    // An older disk is what it is for.
+    site.registry = site.registry.apply([NodeChange::SetState(host(3), NodeState::Regressed)]);
+    assert!(site.planning().rebuild(&rebuild(3, None)).is_ok_and(|changes| changes.operations.len() == 1));
 
     // Nothing begins before it ends: a node that leaves ends it.
     let changes = site.planning().rebuild(&rebuild(2, None)).expect("it may");

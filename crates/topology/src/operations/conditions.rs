@@ -14,6 +14,10 @@ use crate::token::TokenRange;
 pub trait Confirmed {
     /// True if the node is up, as the leader judges.
     fn is_up(&self, node: NodeIndex) -> bool;
+    /// True if the node's disk is older than what it has acknowledged.
+    fn is_regressed(&self, _node: NodeIndex) -> bool {
+        false
+    }
     /// True if all shards of the node have applied the operation's present phase.
     fn has_applied(&self, node: NodeIndex) -> bool;
 }
@@ -176,7 +180,7 @@ fn waits_for_sources(
         return None;
     }
     range_move.receivers(ring).find_map(|receiver| {
-        let refused = range_move.sources(ring, receiver, is_up).err()?;
+        let refused = range_move.sources_beside(ring, receiver, is_up, |node| confirmed.is_regressed(node)).err()?;
         Some(Waiting::Sources { range, receiver: ring.node(receiver).host_id, refused })
     })
 }

@@ -102,6 +102,27 @@ impl RangeMove {
         Ok(sources)
     }
 
+    /// As [`RangeMove::sources`], where a node may be regressed: its disk is older than what it has acknowledged, so it does not count as one of those that have what a quorum
+    /// acknowledged. It is a source only where the others would be too few if all of them were up, and its own data counts as none that it has.
+    pub fn sources_beside(
+        &self,
+        ring: &Ring,
+        receiver: NodeIndex,
+        can_serve: impl Fn(NodeIndex) -> bool,
+        is_regressed: impl Fn(NodeIndex) -> bool,
+    ) -> Result<Vec<NodeIndex>, TooFewSources> {
+        if is_regressed(receiver) && self.old.contains(&receiver) {
+            let renewed = RangeMove { renewed: Some(receiver), ..self.clone() };
+            return renewed.sources(ring, receiver, can_serve);
+        }
+        let is_whole = |node: NodeIndex| !is_regressed(node);
+        let of_whole = self.sources(ring, receiver, |node| can_serve(node) && is_whole(node));
+        match self.sources(ring, receiver, is_whole) {
+            Ok(_) => of_whole,
+            Err(_) => of_whole.or_else(|_| self.sources(ring, receiver, can_serve)),
+        }
+    }
+
     /// The datacenter of which some sources must be.
     fn near<'a>(&'a self, ring: &'a Ring, receiver: NodeIndex) -> &'a str {
         self.from.as_deref().unwrap_or_else(|| &ring.node(receiver).datacenter)

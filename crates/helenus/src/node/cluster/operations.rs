@@ -23,6 +23,7 @@ use query::{Engine, OPERATION, SchemaDomain, clean_up, settings, unplaced};
 use raft::RoleName;
 use runtime::{Group, Runtime};
 use schema::Schema;
+use topology::nodes::NodeState;
 use topology::operations::{Confirmed, Operation, OperationId, Operations, Phase, Waiting, waits_for};
 use topology::{Epoch, HostId, NodeIndex, ReplicationStrategy, Ring, Strategies};
 
@@ -64,6 +65,11 @@ impl Confirmed for Judge<'_> {
     fn is_up(&self, node: NodeIndex) -> bool {
         let host = self.host(node);
         host == self.node.own || (self.node.is_up)(host)
+    }
+
+    fn is_regressed(&self, node: NodeIndex) -> bool {
+        let registry = self.member.state().cluster().of::<TopologyDomain>();
+        registry.node(self.host(node)).is_some_and(|node| node.state == NodeState::Regressed)
     }
 
     fn has_applied(&self, node: NodeIndex) -> bool {
@@ -201,6 +207,12 @@ fn moves_of(planning: &Planning<'_>, operation: &Operation) -> Result<Moves, Str
     Ok((Ring::new(Epoch::FIRST, nodes, local), moves))
 }
 
+/// The nodes whose disks are older than what they have acknowledged.
+fn regressed(member: &Member) -> BTreeSet<HostId> {
+    let registry = member.state().cluster().of::<TopologyDomain>();
+    registry.nodes().filter(|(_, node)| node.state == NodeState::Regressed).map(|(id, _)| id).collect()
+}
+
 /// Copies what this node is to copy, if an operation waits for it.
 pub(super) fn receive(node: &Rc<Operator>) {
     let (driving, engine) = (&node.driving, &node.engine);
@@ -255,6 +267,7 @@ async fn copy(node: &Operator, operation: &Operation) {
         tracing::info!(operation = id.0, "copying the ranges that this node gains");
     }
     let keyspaces = keyspaces_to_copy(&engine.schema(), operation);
+    receiving(engine.coordinator()).note_regressed(node.driver.with_member(|member, _| regressed(member)));
     match receiving(engine.coordinator()).receive(operation, &keyspaces).await {
         Ok(figures) => {
             let seconds = (node.runtime.now() - began).as_secs_f64();

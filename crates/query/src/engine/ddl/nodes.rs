@@ -12,7 +12,7 @@ use metadata::group::{Configuration, Plan, node_id};
 use metadata::{ClusterState, Entry, Part};
 use planted::Planted;
 use schema::{KeyspaceDef, Schema, SchemaChange};
-use topology::nodes::Registry;
+use topology::nodes::{NodeChange, Registry};
 use topology::operations::{Operation, OperationChange, Operations, may_be_placed_by, placed_by};
 use topology::{HostId, ReplicationStrategy, Strategies};
 
@@ -70,7 +70,14 @@ impl<'a> NodesPlanner<'a> {
                 }
                 self.answer(self.with_planning(|planning| planning.join(registration)))
             }
-            _ => self.answer::<OperationError>(Ok(PlannedChanges { nodes, ..PlannedChanges::default() })),
+            _ => {
+                let removed = nodes.iter().filter_map(|change| match change {
+                    NodeChange::Remove(host) => self.with_planning(|planning| planning.forgotten(*host)),
+                    _ => None,
+                });
+                let operations = removed.collect();
+                self.answer::<OperationError>(Ok(PlannedChanges { nodes, operations, ..PlannedChanges::default() }))
+            }
         }
     }
 
@@ -250,7 +257,7 @@ mod tests {
     use metadata::Domain;
     use schema::{DdlContext, TableId, plan_ddl};
     use topology::Token;
-    use topology::nodes::{Address, Boot, Features, NodeChange, NodeState, RegisteredNode, Release, Start};
+    use topology::nodes::{Address, Boot, Features, NodeState, RegisteredNode, Release, Start};
     use topology::operations::{OperationChange, Phase};
 
     use super::*;
@@ -459,6 +466,9 @@ mod tests {
             let number = |site: &Site| site.operations.all().next().map(|operation| operation.id.0);
             if steps == 4 {
                 removal(&mut site, false).expect("its hints are given up");
+                let given_up = site.operations.all().next().map(|operation| operation.lost.clone());
+                assert_eq!(given_up, Some(BTreeSet::new()), "its ranges are waited for");
+                removal(&mut site, true).expect("they are given up too");
                 assert_eq!(removal(&mut site, true), Err(String::new()), "it goes on without the node");
                 let given_up = site.operations.all().next().map(|operation| operation.copied.clone());
                 assert_eq!((number(&site), given_up), (Some(1), Some(BTreeSet::from([LEAVES]))));

@@ -98,6 +98,32 @@ fn replicas_that_were_given_up_fill_the_part_of_a_datacenter() {
     assert_eq!(sources(9), Ok(nodes(&[4, 0, 1])));
 }
 
+/// A write is acknowledged by B and R; A has missed it, and R has it no more.
+#[test]
+fn a_regressed_replica_is_no_source_where_the_others_are_enough() {
+    let ring = ring();
+    let [a, r] = [0, 4].map(NodeIndex);
+    let sources = |of: &RangeMove, receiver: NodeIndex, up: &[u16]| {
+        of.sources_beside(&ring, receiver, |node| up.contains(&node.0), |node| node == r)
+    };
+    let shrinks = range_move(&[0, 4, 2], &[0]);
+    assert_eq!(sources(&shrinks, a, &[0, 2, 4]), Ok(nodes(&[2])));
+    let waits = sources(&shrinks, a, &[0, 4]).unwrap_err();
+    assert_eq!((waits.needed, waits.found), (2, 1), "the other one is waited for");
+    // The regressed one stays, and counts not even itself.
+    assert_eq!(sources(&range_move(&[0, 4, 2], &[4]), r, &[0, 2, 4]), Ok(nodes(&[0, 2])));
+    // It leaves: what it has does not take its place.
+    assert_eq!(sources(&range_move(&[0, 2, 4], &[0, 2, 6]), NodeIndex(6), &[0, 2, 4]), Ok(nodes(&[0, 2])));
+    // It is all that there is, in the whole or in the datacenter.
+    assert_eq!(sources(&range_move(&[4], &[6]), NodeIndex(6), &[4]), Ok(nodes(&[4])));
+    assert_eq!(sources(&range_move(&[4, 1], &[6, 1]), NodeIndex(6), &[1, 4]), Ok(nodes(&[4])));
+    let elsewhere = range_move(&[4, 1, 3], &[4, 1, 5]);
+    assert_eq!(
+        sources(&elsewhere, NodeIndex(5), &[1, 4]),
+        Err(elsewhere.sources(&ring, NodeIndex(5), |node| node.0 == 1).unwrap_err())
+    );
+}
+
 #[test]
 fn a_barrier_counts_the_datacenters_whose_part_changes() {
     let ring = ring();
