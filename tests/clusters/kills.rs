@@ -219,7 +219,7 @@ fn a_join_ends_right_whichever_process_is_killed_in_whichever_phase() {
     }
     let rows = pick(400, 4_000);
     fill(&first, "ks.rows", rows, 2_000);
-    let load = Load::new(&net, JOINING);
+    let load = Load::new(&net, NODES);
     load.prepare(&mut client);
     let (fresh, is_over) = (Mutex::default(), AtomicBool::new(false));
     let servers = [Some(first), Some(second), Some(third)];
