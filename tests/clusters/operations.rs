@@ -1,6 +1,6 @@
 //! Nodes that join and leave while clients read and write: no acknowledged write is lost, and processes that are killed on the way hold nothing up.
 
-use std::io;
+use std::io::{self, ErrorKind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::thread;
@@ -148,20 +148,29 @@ impl Client {
                 Ok(frame) => Ok(frame.body),
                 Err(error) => {
                     self.connections[node] = None;
-                    Err(io::Error::other(format!("{}: {error}", self.addresses[node])))
+                    Err(io::Error::new(error.kind(), format!("{}: {error}", self.addresses[node])))
                 }
             };
         }
         Err(last)
     }
 
-    /// The same of another node, where one fails.
+    /// The same of another node, where one fails. A node whose process has ended beneath the connection is none that was asked.
     pub(super) fn twice(&mut self, text: &str, level: Consistency) -> io::Result<Vec<u8>> {
-        let first = match self.once(text, level) {
-            Ok(body) => return Ok(body),
-            Err(error) => error,
-        };
-        self.once(text, level).map_err(|error| io::Error::other(format!("{first}; {error}")))
+        let mut errors: Vec<String> = Vec::new();
+        let (mut failed, mut ended) = (0, 0);
+        while failed < 2 && ended < self.addresses.len() {
+            let error = match self.once(text, level) {
+                Ok(body) => return Ok(body),
+                Err(error) => error,
+            };
+            match error.kind() {
+                ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset | ErrorKind::BrokenPipe => ended += 1,
+                _ => failed += 1,
+            }
+            errors.push(error.to_string());
+        }
+        Err(io::Error::other(errors.join("; ")))
     }
 }
 
