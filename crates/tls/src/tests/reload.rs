@@ -45,7 +45,7 @@ async fn write_all(runtime: &Runtime, issued: &Issued, trusted: &str) {
 async fn start(runtime: &Runtime, issued: &Issued, trusted: &str) -> Identity {
     write_all(runtime, issued, trusted).await;
     let file = |path: &str| Source::File(PathBuf::from(path));
-    let sources = Sources { certificate: file(CERTIFICATE), key: file(KEY), trusted: file(TRUSTED) };
+    let sources = Sources { certificate: file(CERTIFICATE), key: file(KEY), trusted: Some(file(TRUSTED)) };
     let pems = sources.read(runtime).await.expect("the files are there");
     Credentials::new(sources, pems, Options::default()).expect("the PEM is right").identity(runtime)
 }
@@ -110,7 +110,7 @@ fn a_file_that_is_too_long_is_refused_by_its_name_without_being_read() {
         for length in [crate::PEM_BYTES_MAX + 1, 2 * runtime::READ_FILE_BYTES_MAX] {
             file.set_len(length).await.expect("the disk has room");
             let source = Source::File(PathBuf::from(CERTIFICATE));
-            let sources = Sources { certificate: source.clone(), key: source.clone(), trusted: source };
+            let sources = Sources { certificate: source.clone(), key: source.clone(), trusted: Some(source) };
             let refused = sources.read(&runtime).await.expect_err("it is too long").to_string();
             assert_eq!(refused, "/tmp/node.crt has more than 1048576 bytes");
         }
