@@ -264,6 +264,9 @@ impl ShardNode {
         set_stream_throughput(engine.coordinator(), rate);
         *self.handles.engine.borrow_mut() = Some(engine.clone());
         let server = Server::start(&self.runtime, server_seat, engine, self.config.limits.clone());
+        if let Some(credentials) = &self.config.client_tls {
+            server.use_tls(credentials.identity(&self.runtime));
+        }
         *self.handles.server.borrow_mut() = Some(server);
         Ok(())
     }
@@ -310,7 +313,7 @@ impl ShardNode {
         let parts = self.question_seat.take().zip(self.opened.clone()).zip(engine.zip(server));
         let Some(((seat, (storage, _)), (engine, server))) = parts else { return };
         // The address that is listened on, which need not be the one that clients are told; its port is the one that was really taken.
-        let native = SocketAddr::new(self.config.listen.ip(), engine.node().native_address.port());
+        let native = SocketAddr::new(self.config.listen.native.address.ip(), engine.node().native_address.port());
         let operator = Operator {
             native,
             snitch: self.config.snitch,
