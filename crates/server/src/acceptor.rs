@@ -53,10 +53,7 @@ pub enum ListenError {
 
 impl Listeners {
     /// Binds all ports. Clients can connect from now on, and wait until [`Server::accept`].
-    pub async fn bind(
-        runtime: &runtime::Runtime,
-        ports: Ports,
-    ) -> Result<Listeners, ListenError> {
+    pub async fn bind(runtime: &runtime::Runtime, ports: Ports) -> Result<Listeners, ListenError> {
         let listen = async |address: SocketAddr| {
             runtime.listen(address).await.map_err(|source| match source.kind() {
                 io::ErrorKind::AddrInUse => ListenError::InUse { address },

@@ -39,12 +39,7 @@ impl Ports {
     /// Plain ports only.
     pub fn plain(native: SocketAddr, shard_aware: Option<SocketAddr>) -> Ports {
         let plain = |address| Port { address, security: Security::Plain };
-        Ports {
-            native: plain(native),
-            shard_aware: shard_aware.map(plain),
-            native_tls: None,
-            shard_aware_tls: None,
-        }
+        Ports { native: plain(native), shard_aware: shard_aware.map(plain), native_tls: None, shard_aware_tls: None }
     }
 
     /// All of them, in the order of the fields.

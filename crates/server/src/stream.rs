@@ -8,8 +8,9 @@ use std::time::Duration;
 use runtime::{Runtime, TcpStream};
 use tls::TlsStream;
 
-/// Bytes read at a time of what is dropped.
+/// Bytes read at a time of what is dropped: of a client that was served, and of one that was refused.
 const DROPPED_BYTES: usize = 16 << 10;
+const DROPPED_OF_REFUSED: usize = 512;
 
 /// A connection.
 pub(crate) enum Stream {
@@ -47,7 +48,11 @@ impl Stream {
 
 /// Drops what still comes, until the client has finished too. The bytes are the socket's, also with TLS: a session may have ended.
 pub(crate) async fn discard(tcp: &TcpStream) {
-    let mut buffer = Vec::with_capacity(DROPPED_BYTES);
+    discard_by(tcp, DROPPED_BYTES).await;
+}
+
+async fn discard_by(tcp: &TcpStream, bytes: usize) {
+    let mut buffer = Vec::with_capacity(bytes);
     while let (Ok(1..), read) = tcp.read(buffer).await {
         buffer = read;
         buffer.clear();
@@ -59,6 +64,6 @@ pub(crate) async fn discard(tcp: &TcpStream) {
 pub(crate) async fn end_refused(runtime: &Runtime, tcp: &TcpStream) {
     const LINGER: Duration = Duration::from_millis(500);
     if tcp.shutdown().is_ok() {
-        let _ = runtime.timeout(LINGER, discard(tcp)).await;
+        let _ = runtime.timeout(LINGER, discard_by(tcp, DROPPED_OF_REFUSED)).await;
     }
 }

@@ -6,6 +6,7 @@
 
 use std::time::Duration;
 
+use runtime::sync::Notify;
 use runtime::{Group, Runtime, ShardId};
 
 use crate::flaw::Flaw;
@@ -27,6 +28,9 @@ pub(crate) trait Replaceable {
 
     /// Sessions are made of this material from now on.
     fn replace(&self, material: &Material);
+
+    /// Signalled when the files are to be looked at now.
+    fn reload_asked(&self) -> &Notify;
 }
 
 impl Replaceable for Identity {
@@ -40,6 +44,10 @@ impl Replaceable for Identity {
     fn replace(&self, material: &Material) {
         self.replace(material);
     }
+
+    fn reload_asked(&self) -> &Notify {
+        self.reload_asked()
+    }
 }
 
 impl Replaceable for ServerIdentity {
@@ -52,6 +60,10 @@ impl Replaceable for ServerIdentity {
 
     fn replace(&self, material: &Material) {
         self.replace(material);
+    }
+
+    fn reload_asked(&self) -> &Notify {
+        self.reload_asked()
     }
 }
 
@@ -96,12 +108,13 @@ impl<I: Replaceable + 'static> Reload<I> {
 
     async fn follow(mut self) {
         loop {
-            self.runtime.sleep(LOOK).await;
-            self.look().await;
+            let is_asked = self.runtime.timeout(LOOK, self.identity.reload_asked().notified()).await.is_ok();
+            self.look(is_asked).await;
         }
     }
 
-    async fn look(&mut self) {
+    /// Looks at the files. `is_whole`: nobody writes them, so that what they have counts at once.
+    async fn look(&mut self, is_whole: bool) {
         let pems = match self.sources.read(&self.runtime).await {
             Ok(pems) => pems,
             Err(error) => return self.complain(error.to_string()),
@@ -110,7 +123,7 @@ impl<I: Replaceable + 'static> Reload<I> {
             (self.found, self.complaint) = (None, None);
             return;
         }
-        if self.found.as_ref() != Some(&pems) {
+        if !is_whole && self.found.as_ref() != Some(&pems) {
             self.found = Some(pems);
             return;
         }

@@ -5,6 +5,7 @@ use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use runtime::sync::Notify;
 use rustls::crypto::ring::Ticketer;
 use rustls::server::{NoServerSessionStorage, ProducesTickets, WebPkiClientVerifier};
 use rustls::sign::SingleCertAndKey;
@@ -66,20 +67,36 @@ struct Inner {
     tickets: Tickets,
     clock: Arc<Clock>,
     context: RefCell<Arc<ServerConfig>>,
+    reload: Notify,
 }
 
 impl ServerIdentity {
-    /// Sessions are made of this material.
-    pub(crate) fn new(material: &Material, options: ServerOptions, tickets: Tickets) -> ServerIdentity {
+    /// Sessions are made of this material. Its tickets are of no other identity.
+    pub fn new(material: &Material, options: ServerOptions) -> ServerIdentity {
+        ServerIdentity::with_tickets(material, options, Tickets::new())
+    }
+
+    /// The same, and its tickets are those of others.
+    pub(crate) fn with_tickets(material: &Material, options: ServerOptions, tickets: Tickets) -> ServerIdentity {
         let clock = Arc::new(Clock::default());
         let context = RefCell::new(context(material, options, &tickets, &clock));
-        ServerIdentity { inner: Rc::new(Inner { options, tickets, clock, context }) }
+        ServerIdentity { inner: Rc::new(Inner { options, tickets, clock, context, reload: Notify::new() }) }
     }
 
     /// Sessions are made of other material from now on; those there are go on.
     pub(crate) fn replace(&self, material: &Material) {
-        let Inner { options, tickets, clock, context: current } = &*self.inner;
+        let Inner { options, tickets, clock, context: current, .. } = &*self.inner;
         *current.borrow_mut() = context(material, *options, tickets, clock);
+    }
+
+    /// Looks at the files now, and takes what they have without waiting for a second look.
+    pub fn reload(&self) {
+        self.inner.reload.notify();
+    }
+
+    /// Signalled by [`ServerIdentity::reload`].
+    pub(crate) fn reload_asked(&self) -> &Notify {
+        &self.inner.reload
     }
 
     /// A session with a client that has connected. Its certificate is judged by the wall clock of now, in microseconds.

@@ -42,9 +42,12 @@ impl ServerCredentials {
         let material = Material::parse(&self.pems).expect("the same PEM was parsed before");
         if material.signs_slowly() && runtime.shard() == ShardId(0) {
             let file = self.sources.key.name();
-            tracing::warn!(file, "RSA key of 4096 bits or more: each TLS handshake of a client holds a shard for milliseconds; use ECDSA P-256");
+            tracing::warn!(
+                file,
+                "RSA key of 4096 bits or more: each TLS handshake of a client holds a shard for milliseconds; use ECDSA P-256"
+            );
         }
-        let identity = ServerIdentity::new(&material, self.options, self.tickets.clone());
+        let identity = ServerIdentity::with_tickets(&material, self.options, self.tickets.clone());
         Reload::new(runtime, self.sources.clone(), self.pems.clone(), identity.clone()).start(&material);
         identity
     }

@@ -60,12 +60,8 @@ const CLASSES: [(&str, &str); 7] = [
 ];
 
 /// Mappings in which nothing may be enabled.
-const OPTIONS: [&str; 4] = [
-    "audit_logging_options",
-    "full_query_logging_options",
-    "startup_checks",
-    "transparent_data_encryption_options",
-];
+const OPTIONS: [&str; 4] =
+    ["audit_logging_options", "full_query_logging_options", "startup_checks", "transparent_data_encryption_options"];
 
 /// Refuses a key whose value asks for what is not there. True if the key is one of those: nothing is left to be done with it.
 pub(super) fn check(place: &Place<'_>, entry: &Entry) -> Result<bool, ConfigError> {

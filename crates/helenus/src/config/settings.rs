@@ -295,7 +295,10 @@ impl Settings {
             None => {
                 let shard_aware = shard_aware_tls.or(shard_aware);
                 let (native, shard_aware) = (at(tls)(port), shard_aware.map(at(tls)));
-                Ok((Ports { native, shard_aware, native_tls: None, shard_aware_tls: None }, encryption.proves_clients()))
+                Ok((
+                    Ports { native, shard_aware, native_tls: None, shard_aware_tls: None },
+                    encryption.proves_clients(),
+                ))
             }
             Some(0) => Err(wrong("native_transport_port_ssl", "must be a port from 1 to 65535")),
             Some(tls_port) => {

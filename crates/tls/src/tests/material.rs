@@ -53,9 +53,15 @@ fn what_is_missing_damaged_or_encrypted_is_named_with_its_file() {
     assert_eq!(refused(&Pems { key: pem("k", text(&certificate)), ..right.clone() }), "k has no private key");
     assert_eq!(refused(&Pems { trusted: Some(pem("t", text(&key))), ..right.clone() }), "t has no certificate");
     let cut = text(&certificate).lines().take(4).collect::<Vec<_>>().join("\n");
-    assert_eq!(refused(&Pems { trusted: Some(pem("t", &cut)), ..right.clone() }), "t is damaged: a section has no END line");
+    assert_eq!(
+        refused(&Pems { trusted: Some(pem("t", &cut)), ..right.clone() }),
+        "t is damaged: a section has no END line"
+    );
     let wrong = "-----BEGIN CERTIFICATE-----\n!!!!\n-----END CERTIFICATE-----\n";
-    assert_eq!(refused(&Pems { trusted: Some(pem("t", wrong)), ..right.clone() }), "t is damaged: a section is not base64");
+    assert_eq!(
+        refused(&Pems { trusted: Some(pem("t", wrong)), ..right.clone() }),
+        "t is damaged: a section is not base64"
+    );
     let empty = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
     let malformed = "cannot use a certificate in t: it is malformed";
     assert_eq!(refused(&Pems { trusted: Some(pem("t", empty)), ..right.clone() }), malformed);

@@ -21,7 +21,7 @@ fn server_of(authority: &Authority, issued: &Issued, options: ServerOptions) -> 
     if options.client_certificates == ClientCertificates::Ignored {
         pems.trusted = None;
     }
-    ServerIdentity::new(&Material::parse(&pems).expect("the PEM is right"), options, Tickets::new())
+    ServerIdentity::new(&Material::parse(&pems).expect("the PEM is right"), options)
 }
 
 /// A server of the authority, which trusts it where certificates of clients are asked for.
@@ -141,7 +141,7 @@ fn resumes(authority: &Authority, options: ServerOptions, client: &Arc<ClientCon
     let mut pems = pems(&issued, &authority.pem);
     pems.trusted = pems.trusted.filter(|_| options.client_certificates != ClientCertificates::Ignored);
     let (material, tickets) = (Material::parse(&pems).expect("the PEM is right"), Tickets::new());
-    let shards = [0, 1].map(|_| ServerIdentity::new(&material, options, tickets.clone()));
+    let shards = [0, 1].map(|_| ServerIdentity::with_tickets(&material, options, tickets.clone()));
     let [first, second] = shards.each_ref().map(|shard| {
         let (mut client, served, outcome) = meet(client, shard);
         assert_eq!(outcome, [Ok(()), Ok(())]);

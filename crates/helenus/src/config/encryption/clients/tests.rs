@@ -67,10 +67,7 @@ fn ports_for_tls_leave_the_others_plain() {
     for (keys, [tls, shard_aware]) in [
         ("native_transport_port_ssl: 9142\n", [Some((9142, Tls)), Some((19142, Tls))]),
         ("native_transport_port_ssl: 9142\nnative_shard_aware_transport_port_ssl: 0\n", [Some((9142, Tls)), None]),
-        (
-            "native_transport_port_ssl: 1\nnative_shard_aware_transport_port_ssl: 2\n",
-            [Some((1, Tls)), Some((2, Tls))],
-        ),
+        ("native_transport_port_ssl: 1\nnative_shard_aware_transport_port_ssl: 2\n", [Some((1, Tls)), Some((2, Tls))]),
     ] {
         assert_eq!(ports(&config(keys, &lines)), [plain[0], plain[1], tls, shard_aware], "{keys}");
     }
@@ -181,6 +178,9 @@ fn required_certificates_do_for_an_address_beyond_loopback_unless_a_port_is_plai
     ] {
         let lines = [&lines[..], &[line]].concat();
         let sentence = config_of(&format!("{open}{keys}{}", options(&lines))).map(|_| ()).expect_err("it is open");
-        assert!(sentence.starts_with("listen address 10.0.0.7 is not loopback and clients prove nothing"), "{sentence}");
+        assert!(
+            sentence.starts_with("listen address 10.0.0.7 is not loopback and clients prove nothing"),
+            "{sentence}"
+        );
     }
 }
