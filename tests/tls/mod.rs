@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use authority::{Authority, Issued, VALID};
 use client::Client;
 use cql_protocol::Version;
-use helenus_tests::{Builder, Connection, Frame, Server, configurations, free_port, query_frame};
+use helenus_tests::{Builder, Connection, Frame, Server, configurations, free_port, nodetool, query_frame};
 
 const IP: &str = "127.0.0.1";
 const EXPIRED: (i32, i32) = (2000, 2001);
@@ -245,7 +245,7 @@ fn certificates_are_exchanged_under_load_and_no_request_fails() {
     let (old, new) = (Authority::new("old"), Authority::new("new"));
     let builder = node(Builder::new("uring", 2), &old, "", &["enabled: true", "require_client_auth: true"]);
     let folder = builder.folder();
-    let mut server = builder.start();
+    let mut server = builder.for_operators().start();
     let (is_over, requests, connects) = (AtomicBool::new(false), AtomicU64::new(0), AtomicU64::new(0));
     let address = server.address();
     std::thread::scope(|scope| {
@@ -276,6 +276,10 @@ fn certificates_are_exchanged_under_load_and_no_request_fails() {
         let both = format!("{}{}", old.pem, new.pem);
         for (round, (authority, trusted)) in [(&old, &both), (&new, &both)].into_iter().enumerate() {
             write_files(&folder, &authority.issue(&[IP], VALID), trusted);
+            // By themselves in the first round, and when the operator says so in the second.
+            if round == 1 {
+                assert_eq!(nodetool(&server, "reloadssl").code, 0);
+            }
             until("certificates are reloaded", || {
                 let lines = server.lines();
                 let reloaded = |line: &&String| line.contains("TLS certificates reloaded") && line.contains("clients");

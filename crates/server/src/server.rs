@@ -146,6 +146,11 @@ impl Server {
         assert!(self.inner.tls.set(identity).is_ok(), "the identity is set once");
     }
 
+    /// Looks at the files of the identity now.
+    pub fn reload_tls(&self) {
+        self.inner.tls.get().into_iter().for_each(ServerIdentity::reload);
+    }
+
     /// Counters of this shard.
     pub fn stats(&self) -> ServerStats {
         let connections = self.inner.connections.borrow().len() as u64;
