@@ -128,12 +128,12 @@ pub fn ccm(budget: Duration, effort: Effort) -> Result<Passed, String> {
 fn python_cassandra() -> Result<Command, String> {
     pytest(
         Environment::Cassandra,
-        &["test_driver.py", "test_types.py", "test_system.py", "test_cqlsh.py", "test_cqlsh_schema.py"],
+        &["test_driver.py", "test_types.py", "test_system.py", "test_cqlsh.py", "test_cqlsh_schema.py", "test_tls.py"],
     )
 }
 
 fn python_scylla() -> Result<Command, String> {
-    pytest(Environment::Scylla, &["test_driver.py", "test_types.py", "test_shard_aware.py"])
+    pytest(Environment::Scylla, &["test_driver.py", "test_types.py", "test_shard_aware.py", "test_tls.py"])
 }
 
 fn rust() -> Result<Command, String> {
