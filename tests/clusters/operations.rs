@@ -644,6 +644,22 @@ fn three_and_one_that_copies(net: &Net) -> ([Builder; 4], [Server; 3], Server, u
     ([first, second, third, fourth], servers, copying, rows)
 }
 
+/// A connection that the kernel accepts, and that the node answers when it has joined, holds a driver's start up for as long as the copy takes.
+#[test]
+fn a_node_that_joins_refuses_clients() {
+    let net = Net::new();
+    let (_builders, servers, mut copying, _rows) = three_and_one_that_copies(&net);
+    let [native, ..] = net.ports();
+    let address = format!("{}:{native}", net.address(4));
+    let refused = std::net::TcpStream::connect(&address).expect_err("it has not joined");
+    assert_eq!(refused.kind(), io::ErrorKind::ConnectionRefused);
+    servers.iter().for_each(hurry);
+    copying.wait_until_ready();
+    connect(&copying);
+    servers.into_iter().for_each(Server::stop);
+    copying.stop();
+}
+
 #[test]
 fn a_node_that_is_killed_while_it_copies_joins_when_it_is_started_again() {
     let net = Net::new();

@@ -186,14 +186,14 @@ impl Reactor {
         matches!(self, Reactor::Epoll(_))
     }
 
-    /// A socket that listens.
-    pub(crate) fn listen(&mut self, address: SocketAddr) -> std::io::Result<Rc<Handle>> {
+    /// A socket that has an address, and does not listen yet.
+    pub(crate) fn bind(&mut self, address: SocketAddr) -> std::io::Result<Rc<Handle>> {
         #[cfg(feature = "sim")]
         if let Reactor::Sim(sim) = self {
-            let descriptor = Descriptor::Simulated(sim.machine().listen(address)?);
+            let descriptor = Descriptor::Simulated(sim.machine().bind(address)?);
             return Ok(self.adopt(descriptor, HandleKind::Socket));
         }
-        let socket = sys::socket::listen(address, self.is_nonblocking())?;
+        let socket = sys::socket::bind(address, self.is_nonblocking())?;
         Ok(self.adopt(Descriptor::from(socket), HandleKind::Socket))
     }
 

@@ -271,7 +271,14 @@ impl Runtime {
 
     /// Listens for TCP connections.
     pub async fn listen(&self, address: SocketAddr) -> io::Result<TcpListener> {
-        TcpListener::listen(self.core.clone(), address)
+        let listener = self.bind(address).await?;
+        listener.listen()?;
+        Ok(listener)
+    }
+
+    /// Takes an address for TCP connections, which are refused until [`TcpListener::listen`].
+    pub async fn bind(&self, address: SocketAddr) -> io::Result<TcpListener> {
+        TcpListener::bind(self.core.clone(), address)
     }
 
     /// Connects to `address`.

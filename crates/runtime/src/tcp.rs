@@ -95,7 +95,7 @@ impl TcpStream {
     }
 }
 
-/// A listening socket.
+/// A socket with an address of its own, which takes connections once it listens.
 #[derive(Clone)]
 pub struct TcpListener {
     core: Rc<Core>,
@@ -103,9 +103,14 @@ pub struct TcpListener {
 }
 
 impl TcpListener {
-    pub(crate) fn listen(core: Rc<Core>, address: SocketAddr) -> io::Result<Self> {
-        let handle = core.io.borrow_mut().reactor.listen(address)?;
+    pub(crate) fn bind(core: Rc<Core>, address: SocketAddr) -> io::Result<Self> {
+        let handle = core.io.borrow_mut().reactor.bind(address)?;
         Ok(TcpListener { core, handle })
+    }
+
+    /// Takes connections from now on. Fails with `AddrInUse` if another socket, bound to the address too, has listened first.
+    pub fn listen(&self) -> io::Result<()> {
+        self.handle.listen()
     }
 
     /// Waits for a connection. One accept may be under way at a time.

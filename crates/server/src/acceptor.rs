@@ -26,7 +26,7 @@ pub struct Listening {
     pub shard_aware_tls: Option<SocketAddr>,
 }
 
-/// A server that is bound to its ports and does not accept yet.
+/// The ports of a server that does not accept yet: they are taken, and refuse connections. A connection that nobody answers would hold up a driver's start.
 pub struct Listeners {
     /// Those of [`Ports`], in its order, with the addresses that were bound.
     listeners: [Option<(TcpListener, Port)>; 4],
@@ -51,19 +51,22 @@ pub enum ListenError {
     },
 }
 
+impl ListenError {
+    fn of(address: SocketAddr, source: io::Error) -> ListenError {
+        match source.kind() {
+            io::ErrorKind::AddrInUse => ListenError::InUse { address },
+            _ => ListenError::Refused { address, source },
+        }
+    }
+}
+
 impl Listeners {
-    /// Binds all ports. Clients can connect from now on, and wait until [`Server::accept`].
+    /// Takes all ports. Clients are refused until [`Server::accept`].
     pub async fn bind(runtime: &runtime::Runtime, ports: Ports) -> Result<Listeners, ListenError> {
-        let listen = async |address: SocketAddr| {
-            runtime.listen(address).await.map_err(|source| match source.kind() {
-                io::ErrorKind::AddrInUse => ListenError::InUse { address },
-                _ => ListenError::Refused { address, source },
-            })
-        };
         let mut listeners = [const { None }; 4];
         for (place, port) in listeners.iter_mut().zip(ports.all()) {
             let Some(Port { address, security }) = port else { continue };
-            let listener = listen(address).await?;
+            let listener = runtime.bind(address).await.map_err(|source| ListenError::of(address, source))?;
             let address = listener.local_addr().unwrap_or(address);
             *place = Some((listener, Port { address, security }));
         }
@@ -87,8 +90,8 @@ enum Choice {
 }
 
 impl Server {
-    /// Starts to accept. For shard 0, when every shard has its server.
-    pub fn accept(&self, listeners: Listeners) {
+    /// Listens, and starts to accept. For shard 0, when every shard has its server.
+    pub fn accept(&self, listeners: Listeners) -> Result<(), ListenError> {
         let [native, shard_aware, native_tls, shard_aware_tls] = listeners.listeners;
         let of_sources = [&shard_aware, &shard_aware_tls].into_iter().flatten().map(|(_, port)| *port);
         let shard_aware_ports = ShardAwarePorts::of(of_sources);
@@ -99,12 +102,15 @@ impl Server {
             (shard_aware_tls, Choice::SourcePort),
         ];
         for (bound, choice) in ports {
-            let Some((listener, Port { security, .. })) = bound else { continue };
+            let Some((listener, Port { address, security })) = bound else { continue };
+            // Another process may have taken the port, too, and listened first.
+            listener.listen().map_err(|source| ListenError::of(address, source))?;
             let inner = self.inner.clone();
             let task = accept_all(inner, listener, security, choice, shard_aware_ports);
             let handle = self.inner.runtime.spawn(Group::Query, task);
             self.inner.acceptors.borrow_mut().push(handle);
         }
+        Ok(())
     }
 }
 

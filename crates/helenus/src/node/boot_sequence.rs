@@ -104,8 +104,10 @@ impl BootSequence {
             registered = self.unless_terminated(cluster.register()).await.transpose()?;
         }
         let mut failed = Ok(());
-        if registered.is_some() {
-            server.accept(listeners);
+        let accepted = registered.map(|()| server.accept(listeners));
+        if let Some(Err(error)) = accepted {
+            failed = Err(error.into());
+        } else if accepted.is_some() {
             if let (Some(cluster), Some(engine)) = (&cluster, &engine) {
                 cluster.accept_clients(engine);
             }

@@ -49,6 +49,14 @@ impl Descriptor {
         }
     }
 
+    fn listen(&self) -> io::Result<()> {
+        match self {
+            Descriptor::Kernel(fd) => sys::socket::listen(fd.as_raw_fd()),
+            #[cfg(feature = "sim")]
+            Descriptor::Simulated(simulated) => simulated.listen(),
+        }
+    }
+
     fn finish_sending(&self) -> io::Result<()> {
         match self {
             Descriptor::Kernel(fd) => sys::socket::finish_sending(fd.as_raw_fd()),
@@ -132,6 +140,10 @@ impl Handle {
 
     pub(crate) fn local_address(&self) -> io::Result<SocketAddr> {
         self.descriptor().local_address()
+    }
+
+    pub(crate) fn listen(&self) -> io::Result<()> {
+        self.descriptor().listen()
     }
 
     pub(crate) fn finish_sending(&self) -> io::Result<()> {

@@ -38,6 +38,10 @@ impl SimDescriptor {
         self.shared.state().local_address(self.id)
     }
 
+    pub(crate) fn listen(&self) -> io::Result<()> {
+        self.shared.state().listen(self.id)
+    }
+
     pub(crate) fn finish_sending(&self) -> io::Result<()> {
         let now = self.shared.time();
         self.shared.state().finish_sending(now, self.id)
@@ -98,8 +102,8 @@ impl Machine {
         self.shared.state().notify(self.shard);
     }
 
-    pub(crate) fn listen(&self, address: SocketAddr) -> io::Result<SimDescriptor> {
-        let id = self.shared.state().listen(self.host, self.process, address)?;
+    pub(crate) fn bind(&self, address: SocketAddr) -> io::Result<SimDescriptor> {
+        let id = self.shared.state().bind(self.host, self.process, address)?;
         Ok(self.descriptor(id))
     }
 

@@ -61,6 +61,8 @@ impl End {
 pub(super) struct Listener {
     pub(super) host: HostId,
     pub(super) address: SocketAddr,
+    /// It takes connections; before, it only has its address.
+    pub(super) listens: bool,
     pub(super) waiting: VecDeque<DescriptorId>,
     pub(super) acceptor: Option<Waiter>,
 }
@@ -138,7 +140,7 @@ impl Descriptors {
         self.of_process.remove(&process).unwrap_or_default()
     }
 
-    /// The sockets of a machine that listen at a port, the oldest first.
+    /// The sockets of a machine that have a port to listen at, the oldest first.
     pub(super) fn listeners_at(&self, host: HostId, port: u16) -> impl Iterator<Item = (DescriptorId, &Listener)> {
         let ids = self.listeners.get(&(host, port)).into_iter().flatten();
         ids.filter_map(|id| match &self.get(*id)?.object {

@@ -53,7 +53,7 @@ impl State {
         host.next_port
     }
 
-    pub(super) fn listen(
+    pub(super) fn bind(
         &mut self,
         host: HostId,
         process: ProcessId,
@@ -73,8 +73,18 @@ impl State {
         if is_taken {
             return Err(error(libc::EADDRINUSE));
         }
-        let listener = Listener { host, address, waiting: Default::default(), acceptor: None };
+        let listener = Listener { host, address, listens: false, waiting: Default::default(), acceptor: None };
         Ok(self.descriptors.add(process, Object::Listener(listener)))
+    }
+
+    pub(super) fn listen(&mut self, id: DescriptorId) -> io::Result<()> {
+        match self.descriptors.get_mut(id).map(|owned| &mut owned.object) {
+            Some(Object::Listener(listener)) => {
+                listener.listens = true;
+                Ok(())
+            }
+            _ => Err(error(libc::EINVAL)),
+        }
     }
 
     fn host_of(&self, from: HostId, address: IpAddr) -> Option<HostId> {
@@ -148,7 +158,11 @@ impl State {
         }
         let listener = self.descriptors.listeners_at(target, address.port()).find_map(|(id, listener)| {
             let process = self.descriptors.get(id)?.process;
-            is_meant(listener.address, address).then_some((id, process, listener.waiting.len() < BACKLOG))
+            (listener.listens && is_meant(listener.address, address)).then_some((
+                id,
+                process,
+                listener.waiting.len() < BACKLOG,
+            ))
         });
         let Some((listener, process, true)) = listener else {
             self.dispatch(now, target, from, Packet::Refused);

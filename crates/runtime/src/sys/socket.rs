@@ -133,8 +133,8 @@ pub(crate) fn set_nodelay(fd: RawFd) -> io::Result<()> {
     set_option(fd, libc::IPPROTO_TCP, libc::TCP_NODELAY, 1)
 }
 
-/// A socket that listens on `address`.
-pub(crate) fn listen(address: SocketAddr, is_nonblocking: bool) -> io::Result<OwnedFd> {
+/// A socket that has `address`, and refuses connections until it [listens](listen).
+pub(crate) fn bind(address: SocketAddr, is_nonblocking: bool) -> io::Result<OwnedFd> {
     let socket = open(&address, is_nonblocking)?;
     let fd = socket.as_raw_fd();
     // A restarted server takes its port back at once, though old connections linger.
@@ -142,9 +142,13 @@ pub(crate) fn listen(address: SocketAddr, is_nonblocking: bool) -> io::Result<Ow
     let address = RawAddress::from(address);
     // SAFETY: the address is valid for its length.
     check(raw(unsafe { libc::bind(fd, address.as_ptr(), address.length()) } as isize))?;
-    // SAFETY: the call has no preconditions.
-    check(raw(unsafe { libc::listen(fd, BACKLOG) } as isize))?;
     Ok(socket)
+}
+
+/// Has a bound socket take connections.
+pub(crate) fn listen(fd: RawFd) -> io::Result<()> {
+    // SAFETY: the call has no preconditions.
+    check(raw(unsafe { libc::listen(fd, BACKLOG) } as isize)).map(|_| ())
 }
 
 /// Accepts a connection without waiting, or gives a negative error number.
@@ -222,8 +226,12 @@ mod tests {
 
     #[test]
     fn listens_where_it_says() {
-        let socket = listen("127.0.0.1:0".parse().expect("an address"), true).expect("a port");
-        assert_ne!(local_address(socket.as_raw_fd()).expect("an address").port(), 0);
+        let socket = bind("127.0.0.1:0".parse().expect("an address"), true).expect("a port");
+        let address = local_address(socket.as_raw_fd()).expect("an address");
+        assert_ne!(address.port(), 0);
+        let refused = std::net::TcpStream::connect(address).expect_err("it does not listen yet");
+        assert_eq!(refused.kind(), io::ErrorKind::ConnectionRefused);
+        listen(socket.as_raw_fd()).expect("it is bound");
         assert_eq!(accept(socket.as_raw_fd()).err(), Some(-libc::EAGAIN));
         assert!(peer_address(socket.as_raw_fd()).is_err());
     }

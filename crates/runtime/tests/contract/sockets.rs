@@ -15,6 +15,7 @@ on_every_reactor!(
     a_half_closed_connection_still_answers,
     a_reset_is_an_error,
     connecting_to_nobody_is_an_error,
+    a_port_that_is_bound_refuses_until_it_listens,
     many_connections_at_once,
     a_socket_moves_to_another_shard,
     a_shared_stream_cannot_leave,
@@ -156,6 +157,21 @@ fn connecting_to_nobody_is_an_error(kind: ReactorKind) {
         drop(listener);
         let error = rt.connect(address).await.err().expect("nobody listens");
         assert_eq!(error.kind(), ErrorKind::ConnectionRefused);
+    });
+}
+
+fn a_port_that_is_bound_refuses_until_it_listens(kind: ReactorKind) {
+    run_one(kind, |rt| async move {
+        let listener = rt.bind(local()).await.expect("a port");
+        let address = listener.local_addr().expect("an address");
+        let error = rt.connect(address).await.err().expect("it does not listen");
+        assert_eq!(error.kind(), ErrorKind::ConnectionRefused);
+        listener.listen().expect("the port is free");
+        let taken = rt.listen(address).await.err().expect("it listens there");
+        assert_eq!(taken.kind(), ErrorKind::AddrInUse);
+        let client = rt.connect(address).await.expect("it listens");
+        let (_socket, peer) = listener.accept().await.expect("a connection");
+        assert_eq!(peer, client.local_addr().expect("an address"));
     });
 }
 
