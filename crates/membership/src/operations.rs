@@ -21,6 +21,7 @@ use topology::operations::{
 use topology::{Epoch, HostId, ReplicationStrategy, Ring, Strategies, Token};
 
 use self::choice::Tokens;
+pub use self::giving_up::give_up;
 use crate::leave::{Departure, Leave};
 use crate::replace::ReplaceError;
 
