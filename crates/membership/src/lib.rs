@@ -39,7 +39,7 @@ pub use founding::{Decision, Introduction, JoinAnswer, Search};
 pub use heard::{Finding, Heard};
 pub use leave::{Conditions, Departure, Leave, LeaveError, plan_leave};
 pub use liveness::{Crossing, Liveness, Offset, PhiThreshold, Pong, ROUND, Report, Verdict};
-pub use operations::{OperationError, OperationRequest, PlannedChanges, Planning};
+pub use operations::{OperationError, OperationRequest, PlannedChanges, Planning, give_up};
 pub use operations_domain::OperationsDomain;
 pub use plan::{PlanError, plan};
 pub use recovery::{LogEnd, RecoveryError, may_recover};

@@ -22,6 +22,7 @@ use topology::operations::{
 use topology::{Epoch, HostId, ReplicationStrategy, Ring, Strategies, Token};
 
 use self::choice::Tokens;
+pub use self::giving_up::give_up;
 use self::moving::Moving;
 use crate::replace::ReplaceError;
 

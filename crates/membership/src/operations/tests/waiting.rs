@@ -148,7 +148,7 @@ fn an_operation_ends_without_the_node_that_is_given_up_when_its_new_replicas_are
         ..PlannedChanges::default()
     });
     for _ in 0..4 {
-        assert_eq!(site.planning().give_up(host(2)), [], "it may be aborted");
+        assert_eq!(give_up(&site.planning(), host(2)), [], "it may be aborted");
         site.step(1).expect("it goes on");
     }
     site.request(OperationRequest::Copied(OperationId(1), host(1))).expect("it may");
@@ -160,11 +160,11 @@ fn an_operation_ends_without_the_node_that_is_given_up_when_its_new_replicas_are
     let number = receiver.0[0];
     let waiting = site.waits(1, &[number]).expect("no other has the range");
     assert!(waiting.to_string().contains("is given up by: nodetool removenode --force"), "{waiting}");
-    assert_eq!(site.planning().give_up(host(4)), [], "it has no part in it");
-    let given_up = site.planning().give_up(receiver);
+    assert_eq!(give_up(&site.planning(), host(4)), [], "it has no part in it");
+    let given_up = give_up(&site.planning(), receiver);
     assert_eq!(given_up, [OperationChange::GiveUp(OperationId(1), receiver)]);
     site.operations = site.operations.apply(given_up);
-    assert_eq!((site.planning().give_up(receiver), site.waits(1, &[number])), (Vec::new(), None));
+    assert_eq!((give_up(&site.planning(), receiver), site.waits(1, &[number])), (Vec::new(), None));
     site.run(1);
     assert_eq!(site.tokens(1), 0);
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use membership::{
     Alteration, Conditions, Departure, Leave, OperationError, OperationRequest, OperationsDomain, PlannedChanges,
-    Planning, Rebuild, Request, TopologyDomain, is_replaceable, plan_leave,
+    Planning, Rebuild, Request, TopologyDomain, give_up, is_replaceable, plan_leave,
 };
 use metadata::group::{Configuration, Plan, node_id};
 use metadata::{ClusterState, Entry, Part};
@@ -143,7 +143,7 @@ impl<'a> NodesPlanner<'a> {
     /// The changes by which operations that only go forward do not wait for a node that is removed by force.
     fn given_up(&self, leave: &Leave) -> Vec<OperationChange> {
         let is_given_up = leave.is_forced && leave.departure == Departure::Removal;
-        let given_up = is_given_up.then(|| self.with_planning(|planning| planning.give_up(leave.host_id)));
+        let given_up = is_given_up.then(|| self.with_planning(|planning| give_up(planning, leave.host_id)));
         given_up.unwrap_or_default()
     }
 
