@@ -36,10 +36,12 @@ use sstable::statistics::FileFacts;
 use sstable::{Component, EncodingStats, Header, Marker};
 use storage::DataSink;
 use storage::reader::{DataPageLimits, DataPageWriter};
+use tls::{Identity, Material, Options, Versions};
 use topology::nodes::{Boot, Features, NodeState, Release, Start};
 use topology::{HostId, NodeChange, RegisteredNode, Token};
 
 use crate::every_form;
+use crate::targets::pems;
 
 const BALLOT: Ballot = Ballot([0, 1, 2, 3, 4, 5, 0x16, 7, 0x80, 9, 10, 11, 12, 13, 14, 15]);
 
@@ -81,6 +83,9 @@ pub fn write_all(folder: &Path) {
     for (number, text) in STATEMENTS.iter().enumerate() {
         write(folder, "cql_text", number, text.as_bytes());
     }
+    for (number, bytes) in hello_seeds().iter().enumerate() {
+        write(folder, "client_hello", number, bytes);
+    }
     for (number, record) in [mutation_seed(), elements_seed(), read_seed()].iter().enumerate() {
         write(folder, "mutations", number, record);
     }
@@ -110,6 +115,19 @@ fn write(folder: &Path, target: &str, number: usize, bytes: &[u8]) {
     let folder = folder.join(target);
     fs::create_dir_all(&folder).expect("the folder can be made");
     fs::write(folder.join(format!("seed-{number:03}")), bytes).expect("the seed can be written");
+}
+
+/// Hellos of both versions of TLS, in pieces of 255 bytes, and what follows a version's negotiation in vain: an alert.
+fn hello_seeds() -> Vec<Vec<u8>> {
+    let material = Material::parse(pems()).expect("the PEM is right");
+    let hello = |versions| {
+        let identity = Identity::new(&material, Options { versions, ..Options::default() });
+        let mut bytes = vec![255];
+        identity.dial(0, Ipv6Addr::LOCALHOST.into()).send(&mut bytes);
+        bytes
+    };
+    let alert = vec![1, 0x15, 3, 3, 0, 2, 1, 0];
+    vec![hello(Versions::Both), hello(Versions::Tls12), hello(Versions::Tls13), alert]
 }
 
 fn requests(version: Version) -> Vec<Vec<u8>> {

@@ -1,5 +1,6 @@
 //! The targets by name, a file each: a function that runs one input and panics at what must not be.
 
+mod client_hello;
 mod cql_text;
 mod decompression;
 mod group_messages;
@@ -14,11 +15,14 @@ mod sstable_files;
 mod sstable_index;
 mod sstable_statistics;
 
+pub use client_hello::pems;
+
 /// Runs one input.
 pub type Target = fn(&[u8]);
 
 /// Every target. `xtask/src/fuzz/targets.rs` lists the same names, with the files that each covers.
-const TARGETS: [(&str, Target); 13] = [
+const TARGETS: [(&str, Target); 14] = [
+    ("client_hello", client_hello::run),
     ("cql_text", cql_text::run),
     ("decompression", decompression::run),
     ("group_messages", group_messages::run),

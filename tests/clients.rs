@@ -1,4 +1,4 @@
-//! The client side: a driver's suites, hostile bytes, long requests.
+//! The client side: a driver's suites, hostile bytes, long requests, TLS.
 
 #[path = "drivers/rust/mod.rs"]
 mod drivers;
@@ -6,5 +6,6 @@ mod hostile;
 mod long;
 #[path = "drivers/rust/ring.rs"]
 mod ring;
+mod tls;
 #[path = "drivers/rust/troubles.rs"]
 mod troubles;

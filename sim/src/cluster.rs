@@ -15,6 +15,7 @@ use helenus::config::{
 use helenus::node::{self, NodeError, Ready};
 use planted::Planted;
 use runtime::sim::{Disk, Ended, HostId, Started, World, WorldOptions};
+use server::Ports;
 use topology::{HostId as NodeId, Token};
 
 /// The first node's address.
@@ -354,8 +355,8 @@ pub(crate) fn config(options: NodeOptions, listen: SocketAddr, shards: u16) -> C
         cluster_name: "simulation".to_owned(),
         snitch: "SimpleSnitch",
         data_dir: PathBuf::from(DATA),
-        listen,
-        listen_shard_aware: Some(SocketAddr::new(listen.ip(), 19042)),
+        listen: Ports::plain(listen, Some(SocketAddr::new(listen.ip(), 19042))),
+        client_tls: None,
         api: None,
         metrics: None,
         insecure: false,

@@ -46,6 +46,7 @@ pub fn hunt(planted: Planted) -> (Enumerated, Option<Totals>) {
         scenarios: scenarios.collect(),
         first_seed: 1,
         seeds: SEEDS,
+        seeds_min: 0,
         at_most: AT_MOST,
         until_marks: false,
         threads: 1,

@@ -52,6 +52,9 @@ enum Command {
         scenario: Vec<String>,
         #[arg(long, default_value_t = u64::MAX)]
         seeds: u64,
+        /// At least so many, however long they take.
+        #[arg(long, default_value_t = 0)]
+        seeds_min: u64,
         #[arg(long, default_value_t = 60)]
         seconds: u64,
         #[arg(long, default_value_t = 1)]
@@ -273,7 +276,7 @@ fn main() -> ExitCode {
         Command::Sequences { names, first_seed, seeds } => {
             sequenced(&names, first_seed..first_seed.saturating_add(seeds), planted)
         }
-        Command::Random { scenario, seeds, seconds, first_seed, threads, twice_every, all_marks } => {
+        Command::Random { scenario, seeds, seeds_min, seconds, first_seed, threads, twice_every, all_marks } => {
             let scenarios = if scenario.is_empty() {
                 BUILT_IN.iter().filter_map(|(name, _)| Scenario::built_in(name)).map(Ok).collect()
             } else {
@@ -287,6 +290,7 @@ fn main() -> ExitCode {
                         scenarios,
                         first_seed,
                         seeds,
+                        seeds_min,
                         at_most,
                         until_marks: all_marks,
                         threads,

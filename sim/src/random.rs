@@ -16,7 +16,9 @@ pub struct RandomOptions {
     pub first_seed: u64,
     /// At most so many seeds.
     pub seeds: u64,
-    /// At most so long, but for `until_marks`.
+    /// At least so many seeds, however long they take.
+    pub seeds_min: u64,
+    /// At most so long, but for `seeds_min` and `until_marks`.
     pub at_most: Duration,
     /// When that time is over, and a mark of [`MARKS`] was not reached, go on for up to [`SEEDS_FOR_MARKS`] seeds in all: a slow machine must
     /// not fail for having run few.
@@ -121,8 +123,9 @@ pub fn random(options: &RandomOptions) -> Totals {
                 let mut shared = shared.lock().expect("runs catch their panics");
                 let begun = shared.0 - options.first_seed;
                 let lacks_marks = options.until_marks && begun < SEEDS_FOR_MARKS && !shared.1.unreached().is_empty();
+                let is_late = began.elapsed() >= options.at_most && begun >= options.seeds_min;
                 let is_over = begun >= options.seeds
-                    || (began.elapsed() >= options.at_most && !lacks_marks)
+                    || (is_late && !lacks_marks)
                     || shared.1.failures.len() >= options.failures_max;
                 if is_over {
                     return;

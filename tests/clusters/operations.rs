@@ -1,6 +1,6 @@
 //! Nodes that join and leave while clients read and write: no acknowledged write is lost, and processes that are killed on the way hold nothing up.
 
-use std::io;
+use std::io::{self, ErrorKind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::thread;
@@ -8,7 +8,7 @@ use std::thread;
 use cql_protocol::Consistency;
 use helenus_tests::{Builder, Connection, Printed, Random, Server, http, nodetool, pick};
 
-use super::nodes::{Net, connect, has, start_for_operators, until, value, wait_for_voters};
+use super::nodes::{Net, connect, has, says, start_for_operators, until, value, wait_for_voters};
 
 /// In the line of a node that copies.
 const COPIES: &str = "copying the ranges that this node gains";
@@ -47,11 +47,16 @@ fn leads(net: &Net, servers: &[Server], number: u8) {
     });
 }
 
-/// Lets copies go as fast as they can.
-pub(super) fn hurry(server: &Server) {
-    let answer = http(server.api_port, "POST", "/storage_service/stream_throughput?value=0");
+/// Bounds what a node sends to receivers of copies, in bytes a second; 0 is no bound.
+pub(super) fn throttle(server: &Server, rate: u64) {
+    let answer = http(server.api_port, "POST", &format!("/storage_service/stream_throughput?value={rate}"));
     let answer = answer.expect("the node answers operators");
     assert_eq!(answer.status, 200, "{}", answer.body);
+}
+
+/// Lets copies go as fast as they can.
+pub(super) fn hurry(server: &Server) {
+    throttle(server, 0);
 }
 
 fn joining(server: &Server) -> usize {
@@ -110,7 +115,7 @@ pub(super) fn has_rows(
 }
 
 /// A client of several nodes: a request that fails is asked of another node, once.
-struct Client {
+pub(super) struct Client {
     addresses: Vec<String>,
     connections: Vec<Option<Connection>>,
     next: usize,
@@ -143,20 +148,29 @@ impl Client {
                 Ok(frame) => Ok(frame.body),
                 Err(error) => {
                     self.connections[node] = None;
-                    Err(io::Error::other(format!("{}: {error}", self.addresses[node])))
+                    Err(io::Error::new(error.kind(), format!("{}: {error}", self.addresses[node])))
                 }
             };
         }
         Err(last)
     }
 
-    /// The same of another node, where one fails.
-    fn twice(&mut self, text: &str, level: Consistency) -> io::Result<Vec<u8>> {
-        let first = match self.once(text, level) {
-            Ok(body) => return Ok(body),
-            Err(error) => error,
-        };
-        self.once(text, level).map_err(|error| io::Error::other(format!("{first}; {error}")))
+    /// The same of another node, where one fails. A node whose process has ended beneath the connection is none that was asked.
+    pub(super) fn twice(&mut self, text: &str, level: Consistency) -> io::Result<Vec<u8>> {
+        let mut errors: Vec<String> = Vec::new();
+        let (mut failed, mut ended) = (0, 0);
+        while failed < 2 && ended < self.addresses.len() {
+            let error = match self.once(text, level) {
+                Ok(body) => return Ok(body),
+                Err(error) => error,
+            };
+            match error.kind() {
+                ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset | ErrorKind::BrokenPipe => ended += 1,
+                _ => failed += 1,
+            }
+            errors.push(error.to_string());
+        }
+        Err(io::Error::other(errors.join("; ")))
     }
 }
 
@@ -214,8 +228,24 @@ impl Load {
         }
     }
 
-    fn complain(&self, words: String) {
+    /// One more client of the same nodes.
+    pub(super) fn client(&self) -> Client {
+        Client::new(&self.addresses, 0)
+    }
+
+    pub(super) fn complain(&self, words: String) {
         self.complaints.lock().expect("no client panics").push(words);
+    }
+
+    /// Fails if a client has met something wrong so far.
+    pub(super) fn assert_no_complaints(&self) {
+        let complaints = self.complaints.lock().expect("no client panics");
+        assert!(
+            complaints.is_empty(),
+            "{} complaints: {:#?}",
+            complaints.len(),
+            &complaints[..complaints.len().min(8)]
+        );
     }
 
     /// Runs the clients while a step is done, and until each has received some more answers afterwards.
@@ -231,13 +261,7 @@ impl Load {
             self.more_answers();
             drop(ends);
         });
-        let complaints = self.complaints.lock().expect("no client panics");
-        assert!(
-            complaints.is_empty(),
-            "{} complaints: {:#?}",
-            complaints.len(),
-            &complaints[..complaints.len().min(8)]
-        );
+        self.assert_no_complaints();
     }
 
     pub(super) fn more_answers(&self) {
@@ -350,7 +374,7 @@ impl Load {
 }
 
 /// Ends the load, also where the test fails.
-struct Ends<'a>(&'a AtomicBool);
+pub(super) struct Ends<'a>(pub(super) &'a AtomicBool);
 
 impl Drop for Ends<'_> {
     fn drop(&mut self) {
@@ -567,6 +591,41 @@ fn a_node_joins_while_one_of_two_replicas_is_dead_for_good() {
     first.stop();
     has_rows(&third, "two.rows", 150, Consistency::One, |_| true);
     third.stop();
+}
+
+/// The third node's range goes to the first one; the second gains nothing of it. In a keyspace of two replicas, whose first table is created meanwhile, both gain ranges.
+#[test]
+fn a_first_table_of_another_replication_is_created_while_a_node_copies() {
+    let net = Net::new();
+    let node = |number, token| slow(&net, number).with(&["--initial-token", token]).start();
+    let [first, second, third] =
+        [(1, "-6000000000000000000"), (2, "0"), (3, "6000000000000000000")].map(|(number, token)| node(number, token));
+    let mut client = connect(&first);
+    client.query(&keyspace("one", 1)).expect("all are up");
+    client.query("CREATE TABLE one.rows (k int PRIMARY KEY, v text)").expect("all are up");
+    fill(&first, "one.rows", 300, 2_000);
+    let port = third.api_port;
+    let leaves = thread::spawn(move || {
+        done(&third, "decommission");
+        third.lines_after_end();
+    });
+    until("the first one copies, and the second one has seen that it does not", || {
+        says(&first, COPIES) && says(&second, "nothing to copy: this node gains no ranges")
+    });
+    client.query(&keyspace("two", 2)).expect("all are up");
+    client.query("CREATE TABLE two.rows (k int PRIMARY KEY, v text)").expect("all are up");
+    assert!(
+        value(&first, "/helenus/operations")["operations"][0]["phase"] == "copy",
+        "the copy has ended before its time"
+    );
+    fill(&first, "two.rows", 50, 10);
+    let answer = http(port, "POST", "/storage_service/stream_throughput?value=0").expect("the node answers operators");
+    assert_eq!(answer.status, 200, "{}", answer.body);
+    until("the operation ends", || value(&first, "/helenus/operations")["operations"] == serde_json::json!([]));
+    leaves.join().expect("it has left");
+    has_rows(&second, "one.rows", 300, Consistency::All, |_| true);
+    has_rows(&second, "two.rows", 50, Consistency::All, |_| true);
+    [first, second].into_iter().for_each(Server::stop);
 }
 
 /// Three nodes with rows whose copies are slow, and a fourth that copies them.

@@ -9,14 +9,14 @@ use super::nodes::{Net, connect, has, start_all, start_for_operators, until, val
 use super::operations::{Load, done, fill, has_rows, hurry, keyspace, sees_down, three_slow};
 
 /// Changes the number of replicas. Gives the answer, with its warnings.
-fn alter(client: &mut Connection, name: &str, factor: u8) -> Vec<u8> {
+pub(super) fn alter(client: &mut Connection, name: &str, factor: u8) -> Vec<u8> {
     let create = keyspace(name, factor);
     let alter = create.replacen("CREATE", "ALTER", 1);
     client.query(&alter).expect("all are up").body
 }
 
 /// Waits until no operation is there and no node has leftovers, on all of them.
-fn at_rest(servers: &[&Server]) {
+pub(super) fn at_rest(servers: &[&Server]) {
     until("operations have ended and leftovers are dropped", || {
         servers.iter().all(|server| {
             let facts = value(server, "/helenus/operations");

@@ -149,6 +149,7 @@ fn each_command_does_what_it_says() {
     done(&server, "settraceprobability 0.25");
     assert_eq!(said(&server, "gettraceprobability"), "Current trace probability: 0.25\n");
     done(&server, "settraceprobability 0");
+    done(&server, "reloadssl");
     done(&server, "refresh shop items");
     let gossip = said(&server, "gossipinfo");
     let generation = gossip.lines().find_map(|line| line.strip_prefix("  generation:")).expect("it has one");

@@ -30,9 +30,9 @@ pub struct Frame {
     pub body: Vec<u8>,
 }
 
-/// A blocking connection.
-pub struct Connection {
-    stream: TcpStream,
+/// A blocking connection, by default a plain one.
+pub struct Connection<S = TcpStream> {
+    stream: S,
 }
 
 impl Connection {
@@ -60,7 +60,40 @@ impl Connection {
         Connection::open(address)?.greeted()
     }
 
-    fn greeted(mut self) -> io::Result<Connection> {
+    /// Reads and drops whatever comes until the server closes or `time` passes without a byte.
+    pub fn drain(&mut self, time: Duration) {
+        let mut scratch = [0; 64 * 1024];
+        if self.stream.set_read_timeout(Some(time)).is_err() {
+            return;
+        }
+        while matches!(self.stream.read(&mut scratch), Ok(count) if count > 0) {}
+    }
+
+    /// Gives up on a write that the other side does not take within `time`.
+    pub fn set_write_timeout(&mut self, time: Duration) {
+        self.stream.set_write_timeout(Some(time)).expect("more than zero");
+    }
+
+    /// Says that nothing more will be sent.
+    pub fn finish_sending(&mut self) {
+        // The other side may have closed already.
+        let _ = self.stream.shutdown(std::net::Shutdown::Write);
+    }
+}
+
+impl<S: Read + Write> Connection<S> {
+    /// A connection on a stream that is there, which says nothing yet.
+    pub fn over(stream: S) -> Connection<S> {
+        Connection { stream }
+    }
+
+    /// The stream under it.
+    pub fn stream(&mut self) -> &mut S {
+        &mut self.stream
+    }
+
+    /// Greets in version 4.
+    pub fn greeted(mut self) -> io::Result<Connection<S>> {
         let ready = self.ask(&startup_frame(Version::V4, None))?;
         if ready.opcode == 0x02 { Ok(self) } else { Err(io::Error::other(format!("STARTUP was answered {ready:?}"))) }
     }
@@ -183,26 +216,6 @@ impl Connection {
             (_, Response::Event(event)) => Ok(event),
             (_, response) => Err(io::Error::other(format!("no event: {response:?}"))),
         }
-    }
-
-    /// Reads and drops whatever comes until the server closes or `time` passes without a byte.
-    pub fn drain(&mut self, time: Duration) {
-        let mut scratch = [0; 64 * 1024];
-        if self.stream.set_read_timeout(Some(time)).is_err() {
-            return;
-        }
-        while matches!(self.stream.read(&mut scratch), Ok(count) if count > 0) {}
-    }
-
-    /// Gives up on a write that the other side does not take within `time`.
-    pub fn set_write_timeout(&mut self, time: Duration) {
-        self.stream.set_write_timeout(Some(time)).expect("more than zero");
-    }
-
-    /// Says that nothing more will be sent.
-    pub fn finish_sending(&mut self) {
-        // The other side may have closed already.
-        let _ = self.stream.shutdown(std::net::Shutdown::Write);
     }
 }
 

@@ -8,6 +8,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
 use crate::process::{pause, signal};
+use crate::random::Random;
 use crate::verdict::{complaints, hand_over_stalls, stalls_count};
 
 /// Replay of a large log included.
@@ -248,13 +249,20 @@ fn refused(binary: &Path) -> Command {
     command
 }
 
-/// A port that nobody listens on now.
+/// A port of loopback without a listener. It is below those that the kernel gives to outgoing connections, so none of them has it before the server listens.
 pub fn free_port() -> u16 {
-    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("there is a free port");
-    listener.local_addr().expect("it is bound").port()
+    const FIRST: u16 = 11_000;
+    const COUNT: usize = 21_000;
+    loop {
+        let mut random = Random::new(u64::from(std::process::id()) << 32 | next_number() as u64);
+        let port = FIRST + random.below(COUNT) as u16;
+        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            return port;
+        }
+    }
 }
 
-/// A number that no other server of this process has.
+/// A number that this process has not given before.
 fn next_number() -> usize {
     static NEXT: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
     NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed)

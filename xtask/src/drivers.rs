@@ -61,7 +61,7 @@ pub fn prepare() -> Result<(), String> {
 pub fn phase(budget: Duration, effort: Effort) -> Result<Passed, String> {
     prepare()?;
     let sample = Sample::chosen(effort)?;
-    println!("drivers: {}", sample.note());
+    println!("drivers: {}", sample.note("configurations"));
     let deadline = Instant::now() + budget;
     let name = process::lane();
     let lanes = std::thread::scope(|scope| {
@@ -73,7 +73,7 @@ pub fn phase(budget: Duration, effort: Effort) -> Result<Passed, String> {
             .map(|lane| lane.join().map_err(|_| "a lane of suites panicked".to_string()))
             .collect::<Vec<_>>()
     });
-    let held = Passed { note: sample.note(), ..Passed::held() };
+    let held = Passed { note: sample.note("configurations"), ..Passed::held() };
     lanes.into_iter().try_fold(held, |all, lane| Ok(all.and(lane?)))
 }
 
@@ -128,12 +128,12 @@ pub fn ccm(budget: Duration, effort: Effort) -> Result<Passed, String> {
 fn python_cassandra() -> Result<Command, String> {
     pytest(
         Environment::Cassandra,
-        &["test_driver.py", "test_types.py", "test_system.py", "test_cqlsh.py", "test_cqlsh_schema.py"],
+        &["test_driver.py", "test_types.py", "test_system.py", "test_cqlsh.py", "test_cqlsh_schema.py", "test_tls.py"],
     )
 }
 
 fn python_scylla() -> Result<Command, String> {
-    pytest(Environment::Scylla, &["test_driver.py", "test_types.py", "test_shard_aware.py"])
+    pytest(Environment::Scylla, &["test_driver.py", "test_types.py", "test_shard_aware.py", "test_tls.py"])
 }
 
 fn rust() -> Result<Command, String> {

@@ -9,6 +9,7 @@ mod bench;
 mod built;
 mod ci;
 mod drivers;
+mod effort;
 mod fixtures;
 mod fuzz;
 mod oracle;
@@ -18,6 +19,8 @@ mod planted;
 mod process;
 mod reference;
 mod report;
+mod sampled;
+mod simulation;
 mod source;
 mod sstables;
 mod stalls;
@@ -106,7 +109,7 @@ fn main() -> ExitCode {
         Some("power") => tests::run_alone(tests::power, rest),
         Some("crash") => tests::run_alone(tests::crash, rest),
         Some("planted") => planted::run(rest),
-        Some("simulation") => tests::run_without_product(tests::simulation, rest),
+        Some("simulation") => tests::run_without_product(simulation::phase, rest),
         Some("unit") => tests::run_without_product(tests::unit, rest),
         Some("fuzz") => fuzz::run_alone(rest),
         Some("bench") => bench::run(rest),

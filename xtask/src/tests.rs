@@ -7,21 +7,13 @@ use std::time::{Duration, Instant};
 
 use crate::built::{self, TestBinary};
 use crate::drivers::sample::{SAMPLE, Sample};
+pub use crate::effort::Effort;
 use crate::peers::chromium;
 use crate::process::{in_lane, lane, say};
 use crate::report::Passed;
 use crate::stalls::{self, STALLS_TO};
 use crate::tools::{self, CC, IP, MKFS, MOUNT, TC};
-use crate::{process, workspace};
-
-/// How hard the tests try.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Effort {
-    /// Short settings, for a change's 25 minutes. Nothing fails by the clock.
-    Ci,
-    /// Long settings, and judgement by the clock.
-    Soak,
-}
+use crate::{process, sampled, workspace};
 
 /// The folder of the black-box tests' package.
 const BLACK_BOX: &str = "tests";
@@ -50,50 +42,6 @@ pub fn require_power() -> Result<(), String> {
 pub fn crash(budget: Duration, effort: Effort) -> Result<Passed, String> {
     require_power()?;
     run_black_box("recovery", &["clusters::", "durability::", "crash::", "power::"], budget, effort)
-}
-
-/// Nodes on simulated machines: images of the disk at every boundary, disk calls that fail one by one, clusters under troubles, and random seeds.
-pub fn simulation(budget: Duration, effort: Effort) -> Result<Passed, String> {
-    const THREADS: [&str; 2] = ["--threads", "2"];
-    let began = Instant::now();
-    let binary = built::program("helenus-sim", BUILD_TIME)?;
-    let (images, upkeep, refresh, operations, calls, flips, seconds) = match effort {
-        Effort::Ci => ("600", "150", "350", "40", "120", "120", 18),
-        Effort::Soak => ("100000", "40000", "20000", "6000", "1000000", "20000", 3600),
-    };
-    let seconds = seconds.to_string();
-    let mut random = vec!["random", "--all-marks", "--seconds", &seconds];
-    if effort == Effort::Soak {
-        random.extend(["--seeds", "10000"]);
-    }
-    random.extend(THREADS);
-    let enumerate = [&["enumerate", "--images", images], &THREADS[..]].concat();
-    let faults = [&["faults", "--each-call", "--calls", calls], &THREADS[..]].concat();
-    let upkeep = [&["enumerate", "--course", "upkeep", "--images", upkeep], &THREADS[..]].concat();
-    let refresh = [&["enumerate", "--course", "refresh", "--images", refresh], &THREADS[..]].concat();
-    let operations = [&["enumerate", "--course", "operations", "--images", operations], &THREADS[..]].concat();
-    let group = match effort {
-        Effort::Ci => vec!["group", "--seconds", "6", "--twice-every", "4"],
-        Effort::Soak => vec!["group", "--seconds", &seconds, "--all-marks"],
-    };
-    let members = match effort {
-        Effort::Ci => vec!["members", "--seconds", "6", "--twice-every", "11"],
-        Effort::Soak => vec!["members", "--seconds", &seconds, "--all-marks"],
-    };
-    let requests = match effort {
-        Effort::Ci => vec!["requests", "--seconds", "18", "--twice-every", "11"],
-        Effort::Soak => vec!["requests", "--seconds", &seconds, "--all-marks"],
-    };
-    let flips = vec!["flips", "--count", flips];
-    let suites = [enumerate, upkeep, refresh, operations, faults, flips, group, members, requests, random];
-    let mut all = Passed::held();
-    for suite in suites {
-        let left = budget.saturating_sub(began.elapsed());
-        let mut command = Command::new(&binary);
-        command.args(suite);
-        all = all.and(counted(command.current_dir(workspace::root()), left)?);
-    }
-    Ok(all)
 }
 
 /// REST and metrics as operators ask for them, nodetool, the load generator, what an idle server costs, then the console.
@@ -183,7 +131,8 @@ pub fn unit(budget: Duration, effort: Effort) -> Result<Passed, String> {
         let lanes: Vec<_> = (0..LANES).map(|_| scope.spawn(|| in_lane(name, run_lane))).collect();
         lanes.into_iter().map(|lane| lane.join().expect("no lane panics")).collect::<Vec<_>>()
     });
-    outcomes.into_iter().try_fold(Passed::held(), |all, outcome| Ok(all.and(outcome?)))
+    let held = Passed { note: sample.note("long tests"), ..Passed::held() };
+    outcomes.into_iter().try_fold(held, |all, outcome| Ok(all.and(outcome?)))
 }
 
 /// One test binary, whose words are printed if it fails.
@@ -194,10 +143,9 @@ fn run_unit(binary: &TestBinary, deadline: Instant, effort: Effort, sample: Samp
         command.env("HELENUS_MODEL_OPERATIONS", "1000000").env("HELENUS_SOAK", "1");
     } else {
         command.env("HELENUS_MODEL_OPERATIONS", "3000");
-        if let Sample::Third(number) = sample {
-            command.env(SAMPLE, number.to_string());
-        }
     }
+    name_sample(&mut command, sample);
+    command.args(sampled::arguments(binary, sample)?);
     let output = process::run_unprinted(&mut command, deadline.saturating_duration_since(began))?;
     let passed = Passed::of(&output);
     if !passed.success {
@@ -207,6 +155,14 @@ fn run_unit(binary: &TestBinary, deadline: Instant, effort: Effort, sample: Samp
     let seconds = began.elapsed().as_secs_f64();
     say(&format!("{}: {} passed, {} failed in {seconds:.1} s", binary.name(), counts.passed, counts.failed));
     Ok(passed)
+}
+
+/// Names the sample to the tests that have one. Of all they run everything, whatever the environment says.
+fn name_sample(command: &mut Command, sample: Sample) {
+    match sample {
+        Sample::All => command.env_remove(SAMPLE),
+        Sample::Third(number) => command.env(SAMPLE, number.to_string()),
+    };
 }
 
 /// Runs a command that must count at least one test.
@@ -223,9 +179,14 @@ pub fn counted(command: &mut Command, budget: Duration) -> Result<Passed, String
 fn run_black_box(target: &str, modules: &[&str], budget: Duration, effort: Effort) -> Result<Passed, String> {
     let deadline = Instant::now() + budget;
     let tests = built::test(BLACK_BOX, target, BUILD_TIME)?;
-    modules.iter().try_fold(Passed::held(), |all, module| {
+    let sample = Sample::chosen(effort)?;
+    let left_out = sampled::arguments(&tests, sample)?;
+    let note = if left_out.is_empty() { String::new() } else { sample.note("long tests") };
+    modules.iter().try_fold(Passed { note, ..Passed::held() }, |all, module| {
         let passed = stalls::watched(module.trim_end_matches(':'), effort, |file| {
             let mut command = black_box(&tests, &[module]);
+            name_sample(&mut command, sample);
+            command.args(&left_out);
             let left = deadline.saturating_duration_since(Instant::now());
             counted(environment(&mut command, effort).env(STALLS_TO, file), left)
         })?;

@@ -115,6 +115,8 @@ pub enum Question {
     Timeout(TimeoutKind),
     /// The time that requests of a kind have from now on.
     SetTimeout(TimeoutKind, Duration),
+    /// Look at the files of TLS certificates now.
+    ReloadTls,
     /// How likely a request is traced from now on that does not ask for it.
     SetTraceProbability(f64),
     /// What compactions of all shards may write from now on, bytes a second; 0: no limit.

@@ -111,6 +111,8 @@ pub struct OperationFacts {
     pub keyspace: Option<String>,
     /// Host ids of the nodes that have copied all that they are to copy.
     pub copied: Vec<String>,
+    /// Host ids of the nodes that it has given up as lost, by force: what only they had may be lost.
+    pub lost: Vec<String>,
     /// The reason for which it does not go on, as far as the asked node leads and knows it.
     pub waits_for: Option<String>,
 }

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use admin::{Bound, Endpoint};
 use runtime::Options;
+use server::{Listening, Port, Security};
 
 use crate::allocator;
 use crate::config::{Arguments, Config, Machine, print_size};
@@ -37,6 +38,7 @@ fn try_serve(arguments: &Arguments) -> Result<(), String> {
         commitlog_sync = ?config.commitlog_sync,
         "starting node"
     );
+    warn_of_plain_clients(&config);
     let bound = bind_for_operators(&config)?;
     allocator::keep_purges_from_threads();
     let options = Options {
@@ -54,13 +56,22 @@ fn try_serve(arguments: &Arguments) -> Result<(), String> {
             let config = config.clone();
             move |runtime| async move {
                 let data = config.data_dir.clone();
-                let ready = move |ready: Ready| announce(&ready, &data);
+                let is_tls = config.listen.native.security == Security::Tls;
+                let ready = move |ready: Ready| announce(&ready, &data, is_tls);
                 node::run(runtime, seat, config, ready).await.map_err(|error| error.to_string())
             }
         })
         .collect();
     let results = runtime::run_beside(options, mains, admin::companion(parts)).map_err(|error| error.to_string())?;
     results.into_iter().collect()
+}
+
+/// Warns of clients whose passwords and data anyone on the way could read.
+fn warn_of_plain_clients(config: &Config) {
+    let Port { address, security } = config.listen.native;
+    if !address.ip().is_loopback() && security != Security::Tls {
+        tracing::warn!(%address, "client connections are not encrypted; set client_encryption_options to use TLS");
+    }
 }
 
 /// The operators' ports. One that would be open to the world is left closed without `--insecure`: start lines of ScyllaDB that name such
@@ -91,14 +102,18 @@ fn bind_for_operators(config: &Config) -> Result<Bound, String> {
 }
 
 /// The ready line, on standard output whatever the log does: people and scripts wait for it.
-fn announce(ready: &Ready, data: &std::path::Path) {
-    let native = ready.listening.native;
-    let shard_aware =
-        ready.listening.shard_aware.map_or_else(String::new, |address| format!(", shard-aware on {address}"));
+fn announce(ready: &Ready, data: &std::path::Path, is_tls: bool) {
+    let Listening { native, shard_aware, native_tls, shard_aware_tls } = ready.listening;
+    let others = [("shard-aware", shard_aware), ("TLS", native_tls), ("shard-aware TLS", shard_aware_tls)];
+    let others: String = others
+        .into_iter()
+        .filter_map(|(what, address)| address.map(|address| format!(", {what} on {address}")))
+        .collect();
+    let ssl = if is_tls { " --ssl" } else { "" };
     tracing::info!(%native, reactor = ready.reactor, shards = ready.shards, boot = ready.boot, "node ready");
     let mut out = io::stdout().lock();
     let line = format!(
-        "Helenus is ready: CQL on {native}{shard_aware}; data in {}. Try: cqlsh {} {}\n",
+        "Helenus is ready: CQL on {native}{others}; data in {}. Try: cqlsh {} {}{ssl}\n",
         data.display(),
         native.ip(),
         native.port()

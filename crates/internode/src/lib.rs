@@ -32,7 +32,6 @@ mod send_queue;
 mod steps;
 mod stream;
 mod suspicion;
-mod tls_stream;
 mod verbs;
 
 pub use accept::{Answering, Judge, Listening, listen_for_peers};

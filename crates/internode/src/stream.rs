@@ -7,11 +7,11 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use runtime::{Runtime, Socket, TcpStream};
+use tls::{HandshakeError, TlsState, TlsStream};
 
-use crate::handshake::GreetingError;
+use crate::handshake::{GreetingError, is_greeting};
 use crate::local_node::LocalNode;
 use crate::secret::Binding;
-use crate::tls_stream::{TlsState, TlsStream};
 
 /// Time that the other end has to read why it was refused.
 const LINGER: Duration = Duration::from_millis(500);
@@ -68,7 +68,13 @@ impl Stream {
                 // The reason is on its way: closed with unread bytes, the connection would be reset and the reason be lost.
                 let _ = stream.tcp().shutdown();
                 let _ = runtime.timeout(LINGER, discard(stream.tcp())).await;
-                Err(error)
+                Err(match error {
+                    HandshakeError::Io(error) => GreetingError::Io(error),
+                    HandshakeError::Closed => GreetingError::Closed,
+                    // An end without TLS sends its greeting.
+                    HandshakeError::Session(_) if is_greeting(&stream.received()) => GreetingError::PlainPeer,
+                    HandshakeError::Session(error) => GreetingError::Tls(error),
+                })
             }
         }
     }

@@ -62,7 +62,7 @@ impl Proof {
     fn of(issued: &Issued, trusted: &Authority) -> Proof {
         let pem = |name: &str, text: &str| Pem { name: name.to_owned(), bytes: text.as_bytes().to_vec() };
         let (certificate, key) = (pem("certificate", &issued.certificate), pem("key", &issued.key));
-        Proof { pems: Some(Pems { certificate, key, trusted: pem("trusted", &trusted.pem) }), ..Proof::default() }
+        Proof { pems: Some(Pems { certificate, key, trusted: Some(pem("trusted", &trusted.pem)) }), ..Proof::default() }
     }
 
     /// One of the server's and client's addresses.

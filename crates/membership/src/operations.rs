@@ -6,9 +6,10 @@
 mod choice;
 mod giving_up;
 mod joining;
+mod leaving;
 mod moving;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use metadata::DecodeError;
@@ -22,7 +23,7 @@ use topology::{Epoch, HostId, ReplicationStrategy, Ring, Strategies, Token};
 
 use self::choice::Tokens;
 pub use self::giving_up::give_up;
-use crate::leave::{Departure, Leave};
+use self::moving::Moving;
 use crate::replace::ReplaceError;
 
 const VERSION: u8 = 1;
@@ -116,6 +117,17 @@ pub enum OperationError {
         /// The operation.
         operation: OperationId,
     },
+    /// A node is removed while an operation changes its tokens or copies its ranges: its ring would lack the node.
+    #[error("operation {operation} is of node {node}, which is removed when it has ended")]
+    Removed {
+        /// The node.
+        node: HostId,
+        /// The operation.
+        operation: OperationId,
+    },
+    /// Its tokens are not ascending, or two nodes' tokens are the same.
+    #[error("an operation of kind {0} cannot have these tokens; nothing is changed")]
+    NotWhole(Kind),
     /// A node has a token at least, and not too many.
     #[error("a node has 1 to {TOKENS_MAX} tokens, and not {0}")]
     Count(u32),
@@ -160,66 +172,6 @@ impl Planning<'_> {
         moves.iter().any(|moved| moved.new_replicas().is_empty() && !moved.old_replicas().is_empty())
     }
 
-    /// The changes that begin a leaving node's operation again without the nodes that are down, whose data is given up: it may wait for one of them for good. `None`: it
-    /// waits for none of them.
-    pub fn leave_by_force(
-        &self,
-        leave: &Leave,
-        down: BTreeSet<HostId>,
-    ) -> Option<Result<PlannedChanges, OperationError>> {
-        let is_departure = |kind| matches!(kind, Kind::Decommission | Kind::Remove | Kind::Assassinate | Kind::Replace);
-        let operation = self.operation_of(leave.host_id).filter(|operation| is_departure(operation.kind))?;
-        if !operation.phase.may_abort() || down.is_subset(&operation.lost) {
-            return None;
-        }
-        let again = self.begin_again(operation, operation.target.clone(), down);
-        Some(again.map(|operations| PlannedChanges { operations, ..PlannedChanges::default() }))
-    }
-
-    /// The end of an operation that may be aborted, and the same again with this target, by force: without the data of nodes that are given up.
-    fn begin_again(
-        &self,
-        operation: &Operation,
-        target: Target,
-        lost: BTreeSet<HostId>,
-    ) -> Result<Vec<OperationChange>, OperationError> {
-        let kind = if operation.kind == Kind::Decommission { Kind::Remove } else { operation.kind };
-        let has_given_tokens = operation.has_given_tokens;
-        let again = Operation { has_given_tokens, lost, is_forced: true, ..self.queued(kind, target) };
-        let aborted = OperationChange::Abort(operation.id, self.left_by(operation)?);
-        Ok(vec![aborted, OperationChange::Queue(Rc::new(again))])
-    }
-
-    /// The changes of operations by which a node leaves. Nodes that are removed by force while another one is leave together with it: neither may wait for the other, as a
-    /// node that gains its ranges.
-    pub fn leave_together(
-        &self,
-        leave: &Leave,
-        down: BTreeSet<HostId>,
-    ) -> Result<Vec<OperationChange>, OperationError> {
-        let is_removal = |operation: &&Operation| {
-            operation.kind == Kind::Remove && operation.is_forced && operation.phase.may_abort()
-        };
-        let other = self.operations.all().find(is_removal);
-        let other = other.filter(|_| leave.is_forced && leave.departure == Departure::Removal);
-        match other.map(|other| (other, &other.target)) {
-            Some((other, Target::Tokens(nodes))) => {
-                let mut nodes = nodes.clone();
-                nodes.insert(leave.host_id, Vec::new());
-                self.begin_again(other, Target::Tokens(nodes), down)
-            }
-            _ => Ok(vec![self.leave(leave, down)]),
-        }
-    }
-
-    /// The change by which the operation of a leaving node, which is down, does not wait for its hints and batches: they are given up. `None`: it waits for none, or not yet.
-    pub fn give_up_hints(&self, host: HostId) -> Option<PlannedChanges> {
-        let operation = self.operation_of(host)?;
-        let waits = operation.phase == Phase::ReadNew && operation.may_confirm(host);
-        let given_up = OperationChange::Copied(operation.id, host);
-        waits.then(|| PlannedChanges { operations: vec![given_up], ..PlannedChanges::default() })
-    }
-
     /// The operation that changes a node's tokens.
     fn operation_of(&self, host: HostId) -> Option<&Operation> {
         let is_its =
@@ -227,16 +179,12 @@ impl Planning<'_> {
         self.operations.all().find(is_its)
     }
 
-    /// The operation that takes a node's ranges from it. `down`: the nodes that are given up as lost, by force.
-    pub fn leave(&self, leave: &Leave, down: BTreeSet<HostId>) -> OperationChange {
-        let kind = match leave.departure {
-            Departure::Decommission => Kind::Decommission,
-            Departure::Removal => Kind::Remove,
-        };
-        let target = Target::Tokens([(leave.host_id, Vec::new())].into());
-        let lost = if leave.is_forced { down } else { BTreeSet::new() };
-        let queued = Operation { lost, is_forced: leave.is_forced, ..self.queued(kind, target) };
-        OperationChange::Queue(Rc::new(queued))
+    /// The change that queues an operation. Refused are parts that do not fit each other: the operations would not take it, and the rest of the entry would stand without it.
+    fn queue(operation: Operation) -> Result<OperationChange, OperationError> {
+        match operation.is_whole() {
+            true => Ok(OperationChange::Queue(Rc::new(operation))),
+            false => Err(OperationError::NotWhole(operation.kind)),
+        }
     }
 
     pub(crate) fn queued(&self, kind: Kind, target: Target) -> Operation {
@@ -268,8 +216,8 @@ impl Planning<'_> {
             OperationRequest::Abort(id) => {
                 self.abort(self.operations.operation(id).ok_or(OperationError::Unknown(id))?)
             }
-            OperationRequest::Move(host, token) => self.exchange(host, token),
-            OperationRequest::TokenCount(host, count) => self.change_count(host, count),
+            OperationRequest::Move(host, token) => Moving(self).exchange(host, token),
+            OperationRequest::TokenCount(host, count) => Moving(self).change_count(host, count),
         }
     }
 
@@ -307,21 +255,7 @@ impl Planning<'_> {
             return Ok(PlannedChanges::default());
         }
         let (together, mut operations) = self.together(operation);
-        let target = match &operation.target {
-            Target::Tokens(_) => Target::Tokens(Tokens(self).chosen_again(operation, &together)),
-            target => target.clone(),
-        };
-        let planned = Operation { target: target.clone(), ..operation.clone() };
-        if let Target::Tokens(nodes) = &target {
-            let mut all = nodes.iter().flat_map(|(host, tokens)| tokens.iter().map(move |token| (*token, *host)));
-            let is_taken = |(token, host): &(Token, HostId)| {
-                let owner = self.registry.owner(*token);
-                owner.is_some_and(|owner| owner != *host && !nodes.contains_key(&owner))
-            };
-            if let Some((token, _)) = all.find(is_taken).filter(|_| !self.planted.is(Bug::TokenGivenTwice)) {
-                return Err(OperationError::TokenTaken { token });
-            }
-        }
+        let planned = self.on_this_ring(operation, &together)?;
         let ring = self.ring();
         let of = |node| ring.as_ref().map(|ring| ring.node(node).host_id);
         let is_unclean = |node: &HostId| self.operations.is_unclean(*node) && !self.planted.is(Bug::LeftoversComeBack);
@@ -330,8 +264,27 @@ impl Planning<'_> {
                 return Err(OperationError::Unclean(node));
             }
         }
-        operations.push(OperationChange::Plan(operation.id, target));
+        operations.push(OperationChange::Plan(operation.id, planned.target));
         Ok(PlannedChanges { operations, ..PlannedChanges::default() })
+    }
+
+    /// A queued operation as it is planned on the ring that is there now, of these nodes if it is of tokens: the tokens that it was queued with may be another node's.
+    fn on_this_ring(
+        &self,
+        operation: &Operation,
+        together: &BTreeMap<HostId, Vec<Token>>,
+    ) -> Result<Operation, OperationError> {
+        let Target::Tokens(_) = &operation.target else { return Ok(operation.clone()) };
+        let nodes = Tokens(self).chosen_again(operation, together);
+        let mut all = nodes.iter().flat_map(|(host, tokens)| tokens.iter().map(move |token| (*token, *host)));
+        let is_taken = |(token, host): &(Token, HostId)| {
+            let owner = self.registry.owner(*token);
+            owner.is_some_and(|owner| owner != *host && !nodes.contains_key(&owner))
+        };
+        if let Some((token, _)) = all.find(is_taken).filter(|_| !self.planted.is(Bug::TokenGivenTwice)) {
+            return Err(OperationError::TokenTaken { token });
+        }
+        Ok(Operation { target: Target::Tokens(nodes), ..operation.clone() })
     }
 
     /// The nodes get their tokens, and those that lose ranges and stay are unclean. One that leaves takes its leftovers along.
@@ -375,14 +328,17 @@ impl Planning<'_> {
         let mut unclean = self.left_by(operation)?;
         let mut nodes = Vec::new();
         if let Target::Tokens(target) = &operation.target {
-            for host in target.keys() {
+            for (host, tokens) in target {
                 match self.registry.node(*host).map(|node| node.state) {
                     Some(NodeState::Joining) => {
                         unclean.remove(host);
                         nodes.push(NodeChange::Remove(*host));
                     }
-                    Some(NodeState::Leaving) => nodes.push(NodeChange::SetState(*host, NodeState::Normal)),
-                    Some(NodeState::Normal | NodeState::Regressed) | None => {}
+                    // It leaves by this operation, not by another one.
+                    Some(NodeState::Leaving) if tokens.is_empty() => {
+                        nodes.push(NodeChange::SetState(*host, NodeState::Normal));
+                    }
+                    Some(NodeState::Leaving | NodeState::Normal | NodeState::Regressed) | None => {}
                 }
             }
         }

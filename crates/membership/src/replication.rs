@@ -105,7 +105,12 @@ impl Planning<'_> {
         std::iter::once(OperationChange::Abort(queued.id, BTreeSet::new())).chain(next).collect()
     }
 
-    fn replicated(&self, keyspace: &str, before: &ReplicationStrategy, after: &ReplicationStrategy) -> Operation {
+    pub(crate) fn replicated(
+        &self,
+        keyspace: &str,
+        before: &ReplicationStrategy,
+        after: &ReplicationStrategy,
+    ) -> Operation {
         let (keyspace, before, after) = (keyspace.to_owned(), before.clone(), after.clone());
         self.queued(Kind::Replication, Target::Replication { keyspace, before, after })
     }

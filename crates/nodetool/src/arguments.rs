@@ -311,6 +311,9 @@ pub(crate) enum Command {
     /// Set the log level, until the node restarts
     #[command(name = "setlogginglevel")]
     SetLoggingLevel(SetLoggingLevel),
+    /// Read the files of TLS certificates again now; they are read by themselves within some seconds
+    #[command(name = "reloadssl")]
+    ReloadSsl,
     /// Set the probability of tracing a request, until the node restarts
     #[command(name = "settraceprobability")]
     SetTraceProbability(SetTraceProbability),

@@ -84,6 +84,7 @@ pub(crate) fn run(command: &Command, node: &mut dyn Surroundings) -> Result<Answ
         Command::ThreadPoolStats(arguments) => tpstats::run(arguments, node),
         Command::GetLoggingLevels => logging::levels(node),
         Command::SetLoggingLevel(arguments) => logging::set_level(arguments, node),
+        Command::ReloadSsl => done(node, Request::post("/helenus/tls/reload")),
         Command::SetTraceProbability(arguments) => logging::set_trace_probability(arguments, node),
         Command::GetTraceProbability => logging::trace_probability(node),
         Command::StatusHandoff => handoff::status(node),

@@ -34,6 +34,15 @@ pub struct ClientInfo {
     pub(crate) request_count: u64,
     /// `None` before STARTUP.
     pub(crate) started: Option<Started>,
+    /// `None`: it is plain.
+    pub(crate) encryption: Option<Encryption>,
+}
+
+/// TLS of a connection.
+#[derive(Debug, Clone)]
+pub(crate) struct Encryption {
+    pub(crate) version: &'static str,
+    pub(crate) suite: String,
 }
 
 /// The sessions of a shard that have a client.

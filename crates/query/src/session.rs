@@ -4,7 +4,7 @@ use std::cell::{Cell, OnceCell, RefCell};
 use std::net::SocketAddr;
 use std::rc::Rc;
 
-use crate::clients::{ClientInfo, Clients, Started};
+use crate::clients::{ClientInfo, Clients, Encryption, Started};
 use crate::error::UnknownId;
 use crate::prepared::Prepared;
 
@@ -22,6 +22,7 @@ pub(crate) struct Inner {
     is_warned_of_use: Cell<bool>,
     requests: Cell<u64>,
     started: OnceCell<Started>,
+    encryption: OnceCell<Encryption>,
     place: OnceCell<Place>,
 }
 
@@ -61,6 +62,11 @@ impl Session {
     /// The client was told READY: what it said of itself.
     pub fn start<'a>(&self, protocol_version: u8, options: impl Iterator<Item = (&'a str, &'a str)>) {
         let _ = self.inner.started.set(Started::new(protocol_version, options));
+    }
+
+    /// Its connection is under TLS, of this version and cipher suite.
+    pub fn encrypted(&self, version: &'static str, suite: &str) {
+        let _ = self.inner.encryption.set(Encryption { version, suite: suite.to_owned() });
     }
 
     /// Counts a request.
@@ -118,6 +124,7 @@ impl Inner {
             keyspace: self.keyspace.borrow().as_deref().map(str::to_owned),
             request_count: self.requests.get(),
             started: self.started.get().cloned(),
+            encryption: self.encryption.get().cloned(),
         })
     }
 }

@@ -1,6 +1,5 @@
 //! Changes of a world's machines: paused processes, clocks that are wrong, other disks, links of one direction, and machines by the
 //! thousand. All of it follows from the seed.
-#![cfg(feature = "sim")]
 
 use std::cell::RefCell;
 use std::io::ErrorKind;

@@ -1,5 +1,4 @@
 //! Worlds of several machines: what a power cut leaves, what a network does, and that equal seeds are equal runs.
-#![cfg(feature = "sim")]
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;

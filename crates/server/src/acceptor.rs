@@ -5,10 +5,12 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::Duration;
 
-use runtime::{Group, ShardId, Socket, TcpListener};
+use runtime::{Group, ShardId, TcpListener};
 use thiserror::Error;
 
 use crate::Server;
+use crate::arrival::Arrival;
+use crate::ports::{Port, Ports, Security, ShardAwarePorts};
 use crate::server::Inner;
 
 /// Where a server listens, with the ports that were really taken.
@@ -18,13 +20,16 @@ pub struct Listening {
     pub native: SocketAddr,
     /// The port on which the client's source port chooses it.
     pub shard_aware: Option<SocketAddr>,
+    /// The same two for TLS, where the first two are plain.
+    pub native_tls: Option<SocketAddr>,
+    /// See `native_tls`.
+    pub shard_aware_tls: Option<SocketAddr>,
 }
 
 /// A server that is bound to its ports and does not accept yet.
 pub struct Listeners {
-    native: TcpListener,
-    shard_aware: Option<TcpListener>,
-    listening: Listening,
+    /// Those of [`Ports`], in its order, with the addresses that were bound.
+    listeners: [Option<(TcpListener, Port)>; 4],
 }
 
 /// Why a port could not be had.
@@ -47,33 +52,30 @@ pub enum ListenError {
 }
 
 impl Listeners {
-    /// Binds both ports. Clients can connect from now on, and wait until [`Server::accept`].
-    pub async fn bind(
-        runtime: &runtime::Runtime,
-        native: SocketAddr,
-        shard_aware: Option<SocketAddr>,
-    ) -> Result<Listeners, ListenError> {
+    /// Binds all ports. Clients can connect from now on, and wait until [`Server::accept`].
+    pub async fn bind(runtime: &runtime::Runtime, ports: Ports) -> Result<Listeners, ListenError> {
         let listen = async |address: SocketAddr| {
             runtime.listen(address).await.map_err(|source| match source.kind() {
                 io::ErrorKind::AddrInUse => ListenError::InUse { address },
                 _ => ListenError::Refused { address, source },
             })
         };
-        let native_listener = listen(native).await?;
-        let shard_aware_listener = match shard_aware {
-            Some(address) => Some(listen(address).await?),
-            None => None,
-        };
-        let listening = Listening {
-            native: native_listener.local_addr().unwrap_or(native),
-            shard_aware: shard_aware_listener.as_ref().and_then(|listener| listener.local_addr().ok()),
-        };
-        Ok(Listeners { native: native_listener, shard_aware: shard_aware_listener, listening })
+        let mut listeners = [const { None }; 4];
+        for (place, port) in listeners.iter_mut().zip(ports.all()) {
+            let Some(Port { address, security }) = port else { continue };
+            let listener = listen(address).await?;
+            let address = listener.local_addr().unwrap_or(address);
+            *place = Some((listener, Port { address, security }));
+        }
+        Ok(Listeners { listeners })
     }
 
     /// The addresses that were bound.
     pub fn listening(&self) -> Listening {
-        self.listening
+        let [native, shard_aware, native_tls, shard_aware_tls] =
+            self.listeners.each_ref().map(|bound| bound.as_ref().map(|(_, port)| port.address));
+        let native = native.expect("there is always a native port");
+        Listening { native, shard_aware, native_tls, shard_aware_tls }
     }
 }
 
@@ -87,24 +89,37 @@ enum Choice {
 impl Server {
     /// Starts to accept. For shard 0, when every shard has its server.
     pub fn accept(&self, listeners: Listeners) {
-        let shard_aware_port = listeners.listening.shard_aware.map(|address| address.port());
-        let ports = [(Some(listeners.native), Choice::FewestConnections), (listeners.shard_aware, Choice::SourcePort)];
-        for (listener, choice) in ports {
-            let Some(listener) = listener else { continue };
+        let [native, shard_aware, native_tls, shard_aware_tls] = listeners.listeners;
+        let of_sources = [&shard_aware, &shard_aware_tls].into_iter().flatten().map(|(_, port)| *port);
+        let shard_aware_ports = ShardAwarePorts::of(of_sources);
+        let ports = [
+            (native, Choice::FewestConnections),
+            (shard_aware, Choice::SourcePort),
+            (native_tls, Choice::FewestConnections),
+            (shard_aware_tls, Choice::SourcePort),
+        ];
+        for (bound, choice) in ports {
+            let Some((listener, Port { security, .. })) = bound else { continue };
             let inner = self.inner.clone();
-            let task = accept_all(inner, listener, choice, shard_aware_port);
+            let task = accept_all(inner, listener, security, choice, shard_aware_ports);
             let handle = self.inner.runtime.spawn(Group::Query, task);
             self.inner.acceptors.borrow_mut().push(handle);
         }
     }
 }
 
-async fn accept_all(inner: Rc<Inner>, listener: TcpListener, choice: Choice, shard_aware_port: Option<u16>) {
+async fn accept_all(
+    inner: Rc<Inner>,
+    listener: TcpListener,
+    security: Security,
+    choice: Choice,
+    shard_aware: ShardAwarePorts,
+) {
     /// Rest after a failed accept: out of descriptors, most likely, and then trying at once only burns the core.
     const REST: Duration = Duration::from_millis(100);
     loop {
         match listener.accept().await {
-            Ok((socket, peer)) => place(&inner, socket, peer, choice, shard_aware_port),
+            Ok((socket, peer)) => place(&inner, Arrival { socket, security, shard_aware }, peer, choice),
             Err(error) => {
                 tracing::warn!(%error, "cannot accept client connection; retrying");
                 inner.runtime.sleep(REST).await;
@@ -114,11 +129,14 @@ async fn accept_all(inner: Rc<Inner>, listener: TcpListener, choice: Choice, sha
 }
 
 /// Sends a new connection to its shard.
-fn place(inner: &Rc<Inner>, socket: Socket, peer: SocketAddr, choice: Choice, shard_aware_port: Option<u16>) {
+fn place(inner: &Rc<Inner>, arrival: Arrival, peer: SocketAddr, choice: Choice) {
     let total: u32 = inner.loads.borrow().iter().sum();
     if total >= inner.budget.limits.connections_max {
         tracing::warn!(%peer, limit = inner.budget.limits.connections_max, "rejected client connection: too many connections");
-        crate::connection::refuse(inner.clone(), socket);
+        // A client of TLS could not read an error; its connection is closed.
+        if arrival.security != Security::Tls {
+            crate::connection::refuse(inner.clone(), arrival.socket);
+        }
         return;
     }
     let shard = match choice {
@@ -126,5 +144,5 @@ fn place(inner: &Rc<Inner>, socket: Socket, peer: SocketAddr, choice: Choice, sh
         Choice::FewestConnections => inner.least_loaded(),
     };
     inner.count_opened(shard);
-    inner.hand_over(shard, socket, shard_aware_port);
+    inner.hand_over(shard, arrival);
 }

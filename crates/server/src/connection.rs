@@ -22,9 +22,12 @@ use std::time::Duration;
 use cql_protocol::{EventKinds, Version};
 use query::Session;
 use runtime::sync::Notify;
-use runtime::{Group, Socket, TcpStream};
+use runtime::{Group, Socket};
 
+use crate::arrival::{Counted, Opened};
+use crate::ports::ShardAwarePorts;
 use crate::server::Inner;
+use crate::stream::Stream;
 use output::Output;
 use transport::Transport;
 
@@ -34,10 +37,10 @@ const LAST_WORDS: Duration = Duration::from_secs(5);
 /// A connection's shared state. Everything here belongs to the shard's thread.
 pub(crate) struct Connection {
     pub(crate) server: Rc<Inner>,
-    stream: TcpStream,
+    stream: Stream,
     pub(crate) session: Session,
-    /// The port SUPPORTED names for shard-aware drivers.
-    shard_aware_port: Option<u16>,
+    /// The ports SUPPORTED names for shard-aware drivers.
+    shard_aware: ShardAwarePorts,
     output: RefCell<Output>,
     /// STARTUP was answered with READY.
     started: Cell<bool>,
@@ -62,14 +65,15 @@ pub(crate) struct Connection {
     releaser_runs: Cell<bool>,
 }
 
-/// Takes a socket and serves it until it ends.
-pub(crate) fn serve(server: Rc<Inner>, socket: Socket, shard_aware_port: Option<u16>) {
-    let connection = Connection::new(server.clone(), socket, shard_aware_port);
-    let listed = Listed { id: server.register(&connection), server: server.clone() };
+/// Serves a connection until it ends.
+pub(crate) fn serve(server: Rc<Inner>, opened: Opened) {
+    let Opened { stream, first, shard_aware, counted } = opened;
+    let connection = Connection::new(server.clone(), stream, shard_aware);
+    let listed = Listed { id: server.register(&connection), server: server.clone(), _counted: counted };
     server.runtime.clone().spawn(Group::Query, async move {
         let _listed = listed;
         let writer = server.runtime.spawn(Group::Query, writer::run(connection.clone()));
-        reader::run(&connection).await;
+        reader::run(&connection, first).await;
         connection.closing.set(true);
         connection.to_write.notify();
         connection.to_release.notify();
@@ -86,6 +90,7 @@ pub(crate) fn serve(server: Rc<Inner>, socket: Socket, shard_aware_port: Option<
 struct Listed {
     server: Rc<Inner>,
     id: u64,
+    _counted: Counted,
 }
 
 impl Drop for Listed {
@@ -105,15 +110,20 @@ pub(crate) fn refuse(server: Rc<Inner>, socket: Socket) {
 }
 
 impl Connection {
-    fn new(server: Rc<Inner>, socket: Socket, shard_aware_port: Option<u16>) -> Rc<Connection> {
-        let stream = server.runtime.adopt(socket);
+    fn new(server: Rc<Inner>, stream: Stream, shard_aware: ShardAwarePorts) -> Rc<Connection> {
         // A client that has gone already has no address any more, and asks for nothing.
-        let session = stream.peer_addr().map_or_else(|_| Session::new(), |address| server.engine.connect(address));
+        let address = stream.tcp().peer_addr();
+        let session = address.map_or_else(|_| Session::new(), |address| server.engine.connect(address));
+        if let Stream::Tls(tls) = &stream
+            && let Some((version, suite)) = tls.session().agreed()
+        {
+            session.encrypted(version, &suite);
+        }
         Rc::new(Connection {
             server,
             stream,
             session,
-            shard_aware_port,
+            shard_aware,
             output: RefCell::default(),
             started: Cell::new(false),
             version: Cell::new(None),
@@ -138,10 +148,21 @@ impl Connection {
 
     /// Ends sending, after what was written. Requests that still come are read and dropped: closing with bytes unread would
     /// reset the connection, and the client might lose replies that it has yet to read.
-    pub(crate) fn shutdown(&self) {
-        self.ended.set(true);
-        // Fails when the client has gone already, which is as well.
-        let _ = self.stream.shutdown();
+    pub(crate) fn shutdown(self: &Rc<Self>) {
+        if self.ended.replace(true) {
+            return;
+        }
+        match &self.stream {
+            // Fails when the client has gone already, which is as well.
+            Stream::Plain(tcp) => drop(tcp.shutdown()),
+            Stream::Tls(_) => {
+                let connection = self.clone();
+                self.server.runtime.spawn(Group::Query, async move {
+                    let Stream::Tls(tls) = &connection.stream else { return };
+                    let _ = connection.server.runtime.timeout(LAST_WORDS, tls.shutdown()).await;
+                });
+            }
+        }
     }
 
     /// Whether the reader must pause: too much under way, or too much unsent.
@@ -168,7 +189,7 @@ impl Connection {
     }
 
     /// Waits until the writer has ended.
-    async fn finished(&self) {
+    async fn finished(self: &Rc<Self>) {
         while !self.is_quiet() && !self.output.borrow().broken {
             self.room.notified().await;
         }

@@ -6,17 +6,22 @@
 #![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
 
 mod acceptor;
+mod arrival;
 mod budget;
 mod buffers;
 mod connection;
 mod events;
 mod limits;
 mod notable;
+mod places;
+mod ports;
 mod requests;
 mod server;
+mod stream;
 
 pub use acceptor::{ListenError, Listeners, Listening};
 pub use limits::Limits;
 pub use notable::NotableRequest;
+pub use ports::{Port, Ports, Security};
 pub use requests::RequestKind;
 pub use server::{Seat, Server, ServerStats, seats};

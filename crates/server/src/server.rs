@@ -1,21 +1,24 @@
 //! One shard's part of the server, and what the shards say to each other: "take this socket", "a connection has ended".
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
 
 use query::Engine;
 use runtime::sync::Notify;
-use runtime::{Group, Mesh, MeshSeat, Responder, Runtime, ShardId, Socket, TaskHandle};
+use runtime::{Group, Mesh, MeshSeat, Responder, Runtime, ShardId, TaskHandle};
 use stdx::LogHistogram;
+use tls::ServerIdentity;
 
 use crate::Limits;
+use crate::arrival::{self, Arrival, Refusals};
 use crate::budget::Budget;
 use crate::buffers::Buffers;
-use crate::connection::{self, Connection};
+use crate::connection::Connection;
 use crate::events;
 use crate::notable::{Notable, NotableRequest};
+use crate::places::Places;
 use crate::requests::Requests;
 
 /// How long a drained server waits for its clients to close.
@@ -24,7 +27,7 @@ const LINGER: Duration = Duration::from_millis(500);
 /// What one shard says to another.
 pub(crate) enum Message {
     /// Shard 0 accepted a connection that is the other's from now on.
-    Adopt { socket: Socket, shard_aware_port: Option<u16> },
+    Adopt(Arrival),
     /// A connection of the sender has ended; for shard 0, which counts.
     Ended,
 }
@@ -93,6 +96,10 @@ pub(crate) struct Inner {
     /// Connections of each shard; kept by shard 0.
     pub(crate) loads: RefCell<Vec<u32>>,
     pub(crate) acceptors: RefCell<Vec<TaskHandle<()>>>,
+    /// Set before the node accepts, where a port speaks TLS.
+    pub(crate) tls: OnceCell<ServerIdentity>,
+    pub(crate) places: Places,
+    pub(crate) refusals: Refusals,
 }
 
 impl Server {
@@ -113,6 +120,9 @@ impl Server {
             mesh: RefCell::default(),
             loads: RefCell::new(vec![0; usize::from(runtime.shard_count())]),
             acceptors: RefCell::default(),
+            tls: OnceCell::new(),
+            places: Places::default(),
+            refusals: Refusals::default(),
         });
         let handler = {
             // Weak, because the mesh lives inside what the handler uses.
@@ -129,6 +139,16 @@ impl Server {
         runtime.spawn(Group::Query, events::push_all(inner.clone()));
         runtime.spawn(Group::Maintenance, inner.buffers.clone().let_idle_go(runtime.clone()));
         Server { inner }
+    }
+
+    /// Connections under TLS are made with this identity. For each shard, before any accepts.
+    pub fn use_tls(&self, identity: ServerIdentity) {
+        assert!(self.inner.tls.set(identity).is_ok(), "the identity is set once");
+    }
+
+    /// Looks at the files of the identity now.
+    pub fn reload_tls(&self) {
+        self.inner.tls.get().into_iter().for_each(ServerIdentity::reload);
     }
 
     /// Counters of this shard.
@@ -184,9 +204,9 @@ impl Server {
         if self.inner.runtime.timeout(patience, quiet).await.is_err() {
             tracing::warn!("drain timed out; dropping requests in flight");
         }
-        for connection in self.inner.connections.borrow().values() {
-            connection.shutdown();
-        }
+        let connections: Vec<_> = self.inner.connections.borrow().values().cloned().collect();
+        connections.iter().for_each(Connection::shutdown);
+        drop(connections);
         // A client that was writing reads its last replies and then the end; if the process ended first, what it wrote would
         // reset the connection. Clients that wait for nothing end at once, others may not notice.
         let ended = async {
@@ -201,7 +221,7 @@ impl Server {
 impl Inner {
     fn receive(self: &Rc<Self>, from: ShardId, message: Message) {
         match message {
-            Message::Adopt { socket, shard_aware_port } => connection::serve(self.clone(), socket, shard_aware_port),
+            Message::Adopt(arrival) => arrival::open(self.clone(), arrival),
             Message::Ended => self.count_ended(from),
         }
     }
@@ -219,18 +239,18 @@ impl Inner {
         }
     }
 
-    fn count_ended(&self, shard: ShardId) {
+    pub(crate) fn count_ended(&self, shard: ShardId) {
         if let Some(load) = self.loads.borrow_mut().get_mut(usize::from(shard.0)) {
             *load = load.saturating_sub(1);
         }
     }
 
     /// Gives a socket to its shard.
-    pub(crate) fn hand_over(self: &Rc<Self>, shard: ShardId, socket: Socket, shard_aware_port: Option<u16>) {
+    pub(crate) fn hand_over(self: &Rc<Self>, shard: ShardId, arrival: Arrival) {
         if shard == self.runtime.shard() {
-            return connection::serve(self.clone(), socket, shard_aware_port);
+            return arrival::open(self.clone(), arrival);
         }
-        self.send(shard, Message::Adopt { socket, shard_aware_port });
+        self.send(shard, Message::Adopt(arrival));
     }
 
     /// Enters a new connection into the list.
@@ -242,19 +262,15 @@ impl Inner {
         id
     }
 
-    /// Takes an ended connection out of the list and tells shard 0.
-    pub(crate) fn unregister(self: &Rc<Self>, id: u64) {
+    /// Takes an ended connection out of the list.
+    pub(crate) fn unregister(&self, id: u64) {
         let connection = self.connections.borrow_mut().remove(&id);
         drop(connection);
         self.quiet.notify();
-        match self.runtime.shard() {
-            ShardId(0) => self.count_ended(ShardId(0)),
-            _ => self.send(ShardId(0), Message::Ended),
-        }
     }
 
     /// Sends without waiting; a shard that is gone has nothing to hear.
-    fn send(&self, shard: ShardId, message: Message) {
+    pub(crate) fn send(&self, shard: ShardId, message: Message) {
         let Some(mesh) = self.mesh.borrow().clone() else { return };
         self.runtime.spawn(Group::Query, async move {
             if let Err(gone) = mesh.call(shard, message).await {

@@ -1,4 +1,4 @@
-//! The settings of sessions, for both ends, made once of material.
+//! The settings of sessions between nodes, for both ends, made once of material.
 //!
 //! Sessions are never resumed: a certificate that was replaced or has expired opens no connection, and no ticket needs to be kept.
 
@@ -19,7 +19,7 @@ use crate::material::Material;
 use crate::provider::provider;
 use crate::verifier::{AddressVerifier, DialledVerifier, dialler_verifier};
 
-const HAS_SUITES: &str = "the provider has suites of both versions";
+pub(crate) const HAS_SUITES: &str = "the provider has suites of both versions";
 
 /// The versions that the provider has.
 static SUPPORTED: [&SupportedProtocolVersion; 2] = [&TLS13, &TLS12];
@@ -114,7 +114,7 @@ impl Contexts {
 }
 
 impl Versions {
-    fn supported(self) -> &'static [&'static SupportedProtocolVersion] {
+    pub(crate) fn supported(self) -> &'static [&'static SupportedProtocolVersion] {
         match self {
             Versions::Both => &SUPPORTED,
             Versions::Tls13 => &SUPPORTED[..1],

@@ -1,6 +1,6 @@
-//! Certificates as the configuration has them, and how a shard makes its identity of them.
+//! Certificates of a node for other nodes, as the configuration has them, and how a shard makes its identity of them.
 
-use runtime::{Group, Runtime};
+use runtime::Runtime;
 
 use crate::contexts::Options;
 use crate::identity::Identity;
@@ -21,6 +21,7 @@ pub struct Credentials {
 impl Credentials {
     /// Checks what was read from the sources.
     pub fn new(sources: Sources, pems: Pems, options: Options) -> Result<Credentials, MaterialError> {
+        assert!(pems.trusted.is_some(), "nodes judge each other");
         Material::parse(&pems)?;
         Ok(Credentials { sources, pems, options })
     }
@@ -39,11 +40,7 @@ impl Credentials {
     pub fn identity(&self, runtime: &Runtime) -> Identity {
         let material = Material::parse(&self.pems).expect("the same PEM was parsed before");
         let identity = Identity::new(&material, self.options);
-        let reload = Reload::new(runtime, self.sources.clone(), self.pems.clone(), identity.clone());
-        reload.judge_first(&material);
-        if self.sources.have_files() {
-            drop(runtime.spawn(Group::Maintenance, reload.follow()));
-        }
+        Reload::new(runtime, self.sources.clone(), self.pems.clone(), identity.clone()).start(&material);
         identity
     }
 }

@@ -5,6 +5,8 @@ use std::net::IpAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use runtime::sync::Notify;
+
 use crate::clock::Clock;
 use crate::contexts::{Contexts, Options};
 use crate::material::Material;
@@ -21,6 +23,7 @@ struct Inner {
     options: Options,
     clock: Arc<Clock>,
     contexts: RefCell<Contexts>,
+    reload: Notify,
 }
 
 impl Identity {
@@ -28,13 +31,23 @@ impl Identity {
     pub fn new(material: &Material, options: Options) -> Identity {
         let clock = Arc::new(Clock::default());
         let contexts = RefCell::new(Contexts::new(material, options, &clock));
-        Identity { inner: Rc::new(Inner { options, clock, contexts }) }
+        Identity { inner: Rc::new(Inner { options, clock, contexts, reload: Notify::new() }) }
     }
 
     /// Sessions are made of other material from now on; those there are go on.
     pub fn replace(&self, material: &Material) {
         let contexts = Contexts::new(material, self.inner.options, &self.inner.clock);
         *self.inner.contexts.borrow_mut() = contexts;
+    }
+
+    /// Looks at the files now, and takes what they have without waiting for a second look.
+    pub fn reload(&self) {
+        self.inner.reload.notify();
+    }
+
+    /// Signalled by [`Identity::reload`].
+    pub(crate) fn reload_asked(&self) -> &Notify {
+        &self.inner.reload
     }
 
     /// A session of the end that dials `address`. Its first bytes are to be sent. Certificates are judged by the wall clock of now, in microseconds. An IPv4

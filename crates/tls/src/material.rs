@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rustls::pki_types::UnixTime;
 use rustls::sign::CertifiedKey;
-use rustls::{Error, InconsistentKeys, RootCertStore};
+use rustls::{Error, InconsistentKeys, RootCertStore, SignatureAlgorithm};
 
 use crate::clock::unix_time;
 use crate::flaw::Flaw;
@@ -17,6 +17,7 @@ use crate::verifier;
 #[derive(Debug, Clone)]
 pub struct Material {
     pub(crate) own: Arc<CertifiedKey>,
+    /// None, if the PEM has none.
     pub(crate) trusted: Arc<RootCertStore>,
 }
 
@@ -34,11 +35,29 @@ impl Material {
             _ => MaterialError::UnsupportedKey { name: key.name.clone() },
         })?;
         let mut roots = RootCertStore::empty();
-        for trusted_certificate in trusted.certificates()? {
-            let added = roots.add(trusted_certificate);
-            added.map_err(|_| MaterialError::MalformedCertificate { name: trusted.name.clone() })?;
+        if let Some(trusted) = trusted {
+            for trusted_certificate in trusted.certificates()? {
+                let added = roots.add(trusted_certificate);
+                added.map_err(|_| MaterialError::MalformedCertificate { name: trusted.name.clone() })?;
+            }
         }
         Ok(Material { own: Arc::new(own), trusted: Arc::new(roots) })
+    }
+
+    /// True if a signature takes milliseconds: the key is RSA's, of 4096 bits or more.
+    pub(crate) fn signs_slowly(&self) -> bool {
+        /// Between the 422 bytes of a public key of 3072 bits and the 550 of one of 4096.
+        const PUBLIC_KEY_BYTES: usize = 500;
+        let key = &self.own.key;
+        let bytes = key.public_key().map_or(0, |key| key.len());
+        key.algorithm() == SignatureAlgorithm::RSA && bytes >= PUBLIC_KEY_BYTES
+    }
+
+    /// True if the own certificate has expired or is not valid yet, at a wall clock's time, and why. Its issuer is not judged: clients trust others.
+    pub(crate) fn time_flaw(&self, wall_clock_micros: i64) -> Option<Flaw> {
+        let error = verifier::judge_alone(&self.own.cert, unix_time(wall_clock_micros)).err()?;
+        let Error::InvalidCertificate(error) = error else { return None };
+        Some(Flaw::from(&error)).filter(|flaw| matches!(flaw, Flaw::Expired { .. } | Flaw::NotValidYet { .. }))
     }
 
     /// The reason for which an end with the same trusted certificates refuses this one, at a wall clock's time.

@@ -31,8 +31,8 @@ pub struct Pems {
     pub certificate: Pem,
     /// Its private key.
     pub key: Pem,
-    /// The certificates that are trusted.
-    pub trusted: Pem,
+    /// The certificates that are trusted; `None`: no certificate of the other end is judged.
+    pub trusted: Option<Pem>,
 }
 
 impl fmt::Debug for Pem {

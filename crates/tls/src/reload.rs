@@ -6,21 +6,75 @@
 
 use std::time::Duration;
 
-use runtime::{Runtime, ShardId};
+use runtime::sync::Notify;
+use runtime::{Group, Runtime, ShardId};
 
+use crate::flaw::Flaw;
 use crate::identity::Identity;
 use crate::material::Material;
 use crate::pem::Pems;
+use crate::server::ServerIdentity;
 use crate::source::Sources;
+
+/// An identity that takes new material.
+pub(crate) trait Replaceable {
+    /// The other ends of its connections, in log lines.
+    const PEERS: &'static str;
+    /// Those of them that judge as [`Replaceable::flaw`] does.
+    const JUDGES: &'static str;
+
+    /// The reason for which others refuse the material's certificate, at a wall clock's time.
+    fn flaw(material: &Material, wall_clock_micros: i64) -> Option<Flaw>;
+
+    /// Sessions are made of this material from now on.
+    fn replace(&self, material: &Material);
+
+    /// Signalled when the files are to be looked at now.
+    fn reload_asked(&self) -> &Notify;
+}
+
+impl Replaceable for Identity {
+    const PEERS: &'static str = "nodes";
+    const JUDGES: &'static str = "nodes with the same trusted certificates";
+
+    fn flaw(material: &Material, wall_clock_micros: i64) -> Option<Flaw> {
+        material.own_flaw(wall_clock_micros)
+    }
+
+    fn replace(&self, material: &Material) {
+        self.replace(material);
+    }
+
+    fn reload_asked(&self) -> &Notify {
+        self.reload_asked()
+    }
+}
+
+impl Replaceable for ServerIdentity {
+    const PEERS: &'static str = "clients";
+    const JUDGES: &'static str = "clients that verify it";
+
+    fn flaw(material: &Material, wall_clock_micros: i64) -> Option<Flaw> {
+        material.time_flaw(wall_clock_micros)
+    }
+
+    fn replace(&self, material: &Material) {
+        self.replace(material);
+    }
+
+    fn reload_asked(&self) -> &Notify {
+        self.reload_asked()
+    }
+}
 
 /// Time between looks.
 const LOOK: Duration = Duration::from_secs(2);
 
 /// The files, and what was found in them.
-pub(crate) struct Reload {
+pub(crate) struct Reload<I> {
     runtime: Runtime,
     sources: Sources,
-    identity: Identity,
+    identity: I,
     /// The PEM in use.
     current: Pems,
     /// Other PEM, that was found at the last look.
@@ -29,29 +83,38 @@ pub(crate) struct Reload {
     complaint: Option<String>,
 }
 
-impl Reload {
-    pub(crate) fn new(runtime: &Runtime, sources: Sources, current: Pems, identity: Identity) -> Reload {
+impl<I: Replaceable + 'static> Reload<I> {
+    pub(crate) fn new(runtime: &Runtime, sources: Sources, current: Pems, identity: I) -> Reload<I> {
         Reload { runtime: runtime.clone(), sources, identity, current, found: None, complaint: None }
     }
 
-    /// Warns of a certificate that others will refuse. The node starts all the same: what needs no other node works.
-    pub(crate) fn judge_first(&self, material: &Material) {
-        let Some(flaw) = material.own_flaw(self.runtime.wall_clock_micros()) else { return };
+    /// Judges the first material, and follows the files as long as the shard runs.
+    pub(crate) fn start(self, material: &Material) {
+        self.judge_first(material);
+        if self.sources.have_files() {
+            let runtime = self.runtime.clone();
+            drop(runtime.spawn(Group::Maintenance, self.follow()));
+        }
+    }
+
+    /// Warns of a certificate that others will refuse. The node starts all the same: what needs none of them works.
+    fn judge_first(&self, material: &Material) {
+        let Some(flaw) = I::flaw(material, self.runtime.wall_clock_micros()) else { return };
         if self.runtime.shard() == ShardId(0) {
-            let file = self.sources.certificate.name();
-            tracing::warn!(file, %flaw, "own TLS certificate fails validation; nodes with the same trusted certificates will refuse it");
+            let (file, judges) = (self.sources.certificate.name(), I::JUDGES);
+            tracing::warn!(file, %flaw, "own TLS certificate fails validation; {judges} will refuse it");
         }
     }
 
-    /// Looks at the files for ever.
-    pub(crate) async fn follow(mut self) {
+    async fn follow(mut self) {
         loop {
-            self.runtime.sleep(LOOK).await;
-            self.look().await;
+            let is_asked = self.runtime.timeout(LOOK, self.identity.reload_asked().notified()).await.is_ok();
+            self.look(is_asked).await;
         }
     }
 
-    async fn look(&mut self) {
+    /// Looks at the files. `is_whole`: nobody writes them, so that what they have counts at once.
+    async fn look(&mut self, is_whole: bool) {
         let pems = match self.sources.read(&self.runtime).await {
             Ok(pems) => pems,
             Err(error) => return self.complain(error.to_string()),
@@ -60,7 +123,7 @@ impl Reload {
             (self.found, self.complaint) = (None, None);
             return;
         }
-        if self.found.as_ref() != Some(&pems) {
+        if !is_whole && self.found.as_ref() != Some(&pems) {
             self.found = Some(pems);
             return;
         }
@@ -68,16 +131,16 @@ impl Reload {
             Ok(material) => material,
             Err(error) => return self.complain(error.to_string()),
         };
-        if let Some(flaw) = material.own_flaw(self.runtime.wall_clock_micros()) {
+        if let Some(flaw) = I::flaw(&material, self.runtime.wall_clock_micros()) {
             return self.complain(format!("the certificate in {} fails validation: {flaw}", pems.certificate.name));
         }
         self.identity.replace(&material);
         self.current = pems;
         (self.found, self.complaint) = (None, None);
-        let file = &self.current.certificate.name;
+        let (file, peers) = (&self.current.certificate.name, I::PEERS);
         match self.runtime.shard() {
-            ShardId(0) => tracing::info!(file, "TLS certificates reloaded; new connections use them"),
-            _ => tracing::debug!(file, "TLS certificates reloaded"),
+            ShardId(0) => tracing::info!(file, peers, "TLS certificates reloaded; new connections use them"),
+            _ => tracing::debug!(file, peers, "TLS certificates reloaded"),
         }
     }
 
@@ -85,9 +148,10 @@ impl Reload {
         if self.complaint.as_ref() == Some(&reason) {
             return;
         }
+        let peers = I::PEERS;
         match self.runtime.shard() {
-            ShardId(0) => tracing::error!(%reason, "cannot reload TLS certificates; keeping those in use"),
-            _ => tracing::debug!(%reason, "cannot reload TLS certificates"),
+            ShardId(0) => tracing::error!(%reason, peers, "cannot reload TLS certificates; keeping those in use"),
+            _ => tracing::debug!(%reason, peers, "cannot reload TLS certificates"),
         }
         self.complaint = Some(reason);
     }

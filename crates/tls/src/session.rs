@@ -12,7 +12,9 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use rustls::pki_types::ServerName;
-use rustls::{ClientConfig, ClientConnection, Connection, ServerConfig, ServerConnection};
+use rustls::{
+    ClientConfig, ClientConnection, Connection, HandshakeKind, ProtocolVersion, ServerConfig, ServerConnection,
+};
 
 use crate::session_error::SessionError;
 
@@ -120,6 +122,30 @@ impl Session {
         }
         let written = self.connection.writer().write(plain);
         written.map_err(|error| SessionError::Damaged { reason: error.to_string() })
+    }
+
+    /// The certificates by which the other end has proven itself, its own first, in DER; `None`: the handshake is not over, it has presented none, or the session has
+    /// failed. All were judged in this session: one with certificates is never resumed.
+    pub fn peer_chain(&self) -> Option<impl Iterator<Item = &[u8]>> {
+        if self.is_handshaking() || self.failed.is_some() {
+            return None;
+        }
+        Some(self.connection.peer_certificates()?.iter().map(|certificate| &**certificate))
+    }
+
+    /// The version and the cipher suite that the two ends agreed on, by the names that Java has for them; `None`: the handshake is not over.
+    pub fn agreed(&self) -> Option<(&'static str, String)> {
+        let version = match self.connection.protocol_version()? {
+            ProtocolVersion::TLSv1_2 => "TLSv1.2",
+            _ => "TLSv1.3",
+        };
+        let suite = format!("{:?}", self.connection.negotiated_cipher_suite()?.suite());
+        (!self.is_handshaking()).then(|| (version, suite.replacen("TLS13_", "TLS_", 1)))
+    }
+
+    /// True if the two ends went on with a session of before.
+    pub fn is_resumed(&self) -> bool {
+        self.connection.handshake_kind() == Some(HandshakeKind::Resumed)
     }
 
     /// Bytes that the two ends of this session have in common and no other session has, for the use that the label names (RFC 5705; RFC 8446, section 7.5).

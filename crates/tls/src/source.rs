@@ -48,15 +48,15 @@ impl Source {
     }
 }
 
-/// The three places of one end's PEM; the first two may be one.
+/// The places of one end's PEM; the first two may be one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sources {
     /// The certificate, and those between it and a trusted one.
     pub certificate: Source,
     /// Its private key.
     pub key: Source,
-    /// The certificates that are trusted.
-    pub trusted: Source,
+    /// The certificates that are trusted; `None`: no certificate of the other end is judged.
+    pub trusted: Option<Source>,
 }
 
 impl Sources {
@@ -65,12 +65,16 @@ impl Sources {
         Ok(Pems {
             certificate: self.certificate.read(runtime).await?,
             key: self.key.read(runtime).await?,
-            trusted: self.trusted.read(runtime).await?,
+            trusted: match &self.trusted {
+                Some(source) => Some(source.read(runtime).await?),
+                None => None,
+            },
         })
     }
 
     /// True if any of them may change.
     pub(crate) fn have_files(&self) -> bool {
-        [&self.certificate, &self.key, &self.trusted].iter().any(|source| matches!(source, Source::File(_)))
+        let trusted = self.trusted.iter();
+        trusted.chain([&self.certificate, &self.key]).any(|source| matches!(source, Source::File(_)))
     }
 }

@@ -4,6 +4,7 @@ pub(crate) mod authority;
 mod material;
 mod refusals;
 mod reload;
+mod server;
 mod transfers;
 
 use std::net::IpAddr;
@@ -31,7 +32,7 @@ pub(crate) fn pems(issued: &Issued, trusted: &str) -> Pems {
     Pems {
         certificate: pem("node.crt", &issued.certificate),
         key: pem("node.key", &issued.key),
-        trusted: pem("ca.crt", trusted),
+        trusted: Some(pem("ca.crt", trusted)),
     }
 }
 

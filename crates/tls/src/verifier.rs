@@ -132,6 +132,15 @@ impl ClientCertVerifier for AddressVerifier {
     }
 }
 
+/// Judges a chain by what it says itself: no issuer is trusted, so it is always refused, and for its time first.
+pub(crate) fn judge_alone(chain: &[CertificateDer<'_>], now: UnixTime) -> Result<(), Error> {
+    let (end_entity, intermediates) =
+        chain.split_first().ok_or(Error::InvalidCertificate(CertificateError::BadEncoding))?;
+    let algorithms = provider().signature_verification_algorithms.all;
+    let certificate = ParsedCertificate::try_from(end_entity)?;
+    verify_server_cert_signed_by_trust_anchor(&certificate, &RootCertStore::empty(), intermediates, now, algorithms)
+}
+
 /// Judges a chain as both ends would: nodes dial and are dialled with the same certificate.
 pub(crate) fn judge_for_both_ends(
     chain: &[CertificateDer<'_>],

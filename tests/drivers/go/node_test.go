@@ -65,8 +65,10 @@ type node struct {
 	input         io.Closer
 }
 
-func startNode(t *testing.T, configuration configuration) *node {
-	process := exec.Command("python3", filepath.Join("..", "python", "server.py"), configuration.reactor, configuration.shards)
+// With a folder the server speaks TLS, and the folder gets the certificates.
+func startNode(t *testing.T, configuration configuration, folder ...string) *node {
+	words := append([]string{filepath.Join("..", "python", "server.py"), configuration.reactor, configuration.shards}, folder...)
+	process := exec.Command("python3", words...)
 	process.Stderr = os.Stderr
 	input, err := process.StdinPipe()
 	must(t, err)

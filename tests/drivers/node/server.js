@@ -22,10 +22,11 @@ function configurations() {
 }
 
 class Server {
-  static async start({ reactor, shards, protocol }) {
+  // With a folder the server speaks TLS, and the folder gets the certificates.
+  static async start({ reactor, shards, protocol }, ...folder) {
     const server = new Server();
     server.protocol = protocol;
-    server.process = spawn('python3', [path.join(SUITES, 'python/server.py'), reactor, shards], { stdio: ['pipe', 'pipe', 'inherit'] });
+    server.process = spawn('python3', [path.join(SUITES, 'python/server.py'), reactor, shards, ...folder], { stdio: ['pipe', 'pipe', 'inherit'] });
     server.ended = once(server.process, 'exit');
     const lines = readline.createInterface({ input: server.process.stdout });
     const [line] = await Promise.race([

@@ -3,8 +3,9 @@
 The thin Python twin of the Rust harness in tests/src. With HELENUS_AGAINST=host:port nothing is started and the tests talk to
 what listens there: run against a real Cassandra, they show that they ask for what Cassandra does.
 
-Suites in other languages run it as a program, `python3 server.py REACTOR SHARDS`: it says where the server listens, ends it when
-standard input ends, and fails when the log says something bad. So there is one judge for all of them.
+Suites in other languages run it as a program, `python3 server.py REACTOR SHARDS [FOLDER]`: it says where the server listens, ends it when
+standard input ends, and fails when the log says something bad. So there is one judge for all of them. With a folder the server speaks TLS to clients that have a
+certificate, and the folder gets the files of certificates.py.
 """
 
 import os
@@ -17,6 +18,7 @@ import tempfile
 import threading
 import time
 
+from certificates import make_certificates, options_of
 from refusal import refuse_io_uring
 
 READY_SECONDS_MAX = 10
@@ -125,6 +127,10 @@ def hand_over_stalls(bad, configuration):
 
 
 if __name__ == "__main__":
-    with Server(sys.argv[1], int(sys.argv[2])) as started:
+    arguments = ()
+    if len(sys.argv) > 3:
+        make_certificates(sys.argv[3])
+        arguments = options_of(sys.argv[3], "require_client_auth: true")
+    with Server(sys.argv[1], int(sys.argv[2]), arguments) as started:
         print(f"{started.host}:{started.port}", flush=True)
         sys.stdin.read()

@@ -4,9 +4,10 @@
 //! every line between them in each run, and over three samples each driver runs all of its own. A random choice would promise neither; a
 //! choice by date or count would differ when a commit is run again.
 
+use std::ops::Range;
 use std::path::PathBuf;
 
-use crate::tests::Effort;
+use crate::effort::Effort;
 use crate::workspace;
 
 /// Names the table of the chosen lines to the suites.
@@ -46,7 +47,7 @@ impl Sample {
         }
         Ok(workspace::commit_hash().map_or_else(
             |message| {
-                println!("every driver runs all configurations: {message}");
+                println!("everything runs, not a third: {message}");
                 Sample::All
             },
             Sample::of,
@@ -59,21 +60,31 @@ impl Sample {
     }
 
     /// A few words for people: how to have the same again.
-    pub fn note(self) -> String {
+    pub fn note(self, of: &str) -> String {
         match self {
-            Sample::All => "all configurations".to_owned(),
-            Sample::Third(number) => format!("a third of the configurations, {SAMPLE}={number}"),
+            Sample::All => format!("all {of}"),
+            Sample::Third(number) => format!("a third of the {of}, {SAMPLE}={number}"),
         }
+    }
+
+    /// The samples that it stands for, by number.
+    pub fn numbers(self) -> Range<u64> {
+        match self {
+            Sample::All => 0..SAMPLES,
+            Sample::Third(number) => number..number + 1,
+        }
+    }
+
+    /// True if it has what stands at this place of a list.
+    pub fn has(self, place: u64) -> bool {
+        self.numbers().contains(&(place % SAMPLES))
     }
 
     /// The lines of the table that this sample has of a share.
     fn lines(self, table: &str, share: Share) -> Vec<&str> {
         let own = table.lines().filter(|line| line.split_whitespace().next() == Some(share.kind));
-        let is_chosen = |index: u64| match self {
-            Sample::All => true,
-            Sample::Third(number) => index % SAMPLES == (number + share.ahead) % SAMPLES,
-        };
-        own.zip(0..).filter(|(_, index)| is_chosen(*index)).map(|(line, _)| line).collect()
+        // A share that is ahead has its lines dealt out from an earlier place on.
+        own.zip(SAMPLES - share.ahead % SAMPLES..).filter(|(_, place)| self.has(*place)).map(|(line, _)| line).collect()
     }
 
     /// Writes them into a file for the suite, and prints them.

@@ -23,7 +23,9 @@ pub fn prepare() -> Result<(), String> {
 /// The command that runs the suite, two configurations at a time. Its time is bounded by whoever runs it.
 pub fn suite() -> Command {
     let mut command = Command::new(program());
-    command.args(["-test.v", "-test.timeout=0", "-test.parallel=2", "-test.run=^TestDriver$"]).current_dir(sources());
+    command
+        .args(["-test.v", "-test.timeout=0", "-test.parallel=2", "-test.run=^Test(Driver|Tls)$"])
+        .current_dir(sources());
     command
 }
 

@@ -29,22 +29,22 @@ pub fn prepare() -> Result<(), String> {
 
 /// The command that runs the suite.
 pub fn suite() -> Command {
-    tests_of("driver.test.js")
+    tests_of(&["driver.test.js", "tls.test.js"])
 }
 
 /// The command that runs the suite of the ring.
 pub fn ring_suite() -> Command {
-    tests_of("ring.test.js")
+    tests_of(&["ring.test.js"])
 }
 
 /// The command that runs the suite of the ring in troubles.
 pub fn troubles_suite() -> Command {
-    tests_of("troubles.test.js")
+    tests_of(&["troubles.test.js"])
 }
 
-fn tests_of(file: &str) -> Command {
+fn tests_of(files: &[&str]) -> Command {
     let mut command = Command::new("node");
-    command.args(["--test", "--test-reporter=spec", file]);
+    command.args(["--test", "--test-reporter=spec"]).args(files);
     command.env("NODE_PATH", folder().join("node_modules")).current_dir(sources());
     command
 }

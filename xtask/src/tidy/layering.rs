@@ -8,7 +8,7 @@ use super::Finding;
 use crate::source::Tree;
 
 /// From the bottom of the house to its roof.
-const ORDER: [&str; 28] = [
+const ORDER: [&str; 29] = [
     "planted",
     "stdx",
     "topology",
@@ -23,6 +23,7 @@ const ORDER: [&str; 28] = [
     "cql-syntax",
     "cql-protocol",
     "schema",
+    "auth",
     "mutation",
     "sstable",
     "storage",
@@ -40,7 +41,7 @@ const ORDER: [&str; 28] = [
 ];
 
 /// Crates that lie below another, which must not know them all the same.
-const FORBIDDEN: [(&str, &[&str], &str); 13] = [
+const FORBIDDEN: [(&str, &[&str], &str); 14] = [
     ("runtime", &["topology"], "the runtime knows nothing of databases"),
     ("tls", &["planted", "topology", "raft"], "a TLS session knows nothing of who uses it"),
     (
@@ -53,6 +54,7 @@ const FORBIDDEN: [(&str, &[&str], &str); 13] = [
     ("cql-syntax", &["runtime", "cql-protocol"], "the parser does no I/O"),
     ("cql-protocol", &["runtime", "cql-syntax"], "frames are bytes, not sockets"),
     ("schema", &["runtime", "metadata", "cql-protocol"], "a schema change is a pure function"),
+    ("auth", &["runtime", "metadata", "cql-protocol"], "a change of access is a pure function"),
     (
         "storage",
         &["metadata", "cql-syntax", "cql-protocol"],

@@ -58,8 +58,41 @@ async fn assassinate(State(app): State<App>, Path(endpoint): Path<String>, param
     let wrong = || Problem::bad_request(format!("'{endpoint}' is not a node address"));
     let address: IpAddr = endpoint.parse().map_err(|_| wrong())?;
     let node = app.node().await?;
-    let found = node.ring.iter().find(|other| other.endpoint == address);
+    let found = at(&node.ring, address);
     let found = found.ok_or_else(|| Problem::not_found(format!("no node in the ring has the address {address}")))?;
     let question = Question::RemoveNode { host_id: found.host_id.clone(), is_forced: true };
     app.ask(0, question).await.map(|_| ())
+}
+
+/// The node of an address. Of several the one with tokens: another one may join in its place.
+fn at(ring: &[RingNode], address: IpAddr) -> Option<&RingNode> {
+    let at = || ring.iter().filter(|node| node.endpoint == address);
+    at().find(|node| !node.tokens.is_empty()).or_else(|| at().next())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn node(last: u8, host_id: &str, tokens: &[i64]) -> RingNode {
+        RingNode {
+            is_joining: tokens.is_empty(),
+            is_leaving: false,
+            endpoint: [127, 0, 0, last].into(),
+            host_id: host_id.to_owned(),
+            datacenter: "dc1".to_owned(),
+            rack: "r1".to_owned(),
+            tokens: tokens.to_vec(),
+            is_local: false,
+            is_up: true,
+            life: None,
+        }
+    }
+
+    #[test]
+    fn of_two_nodes_at_one_address_the_one_with_tokens_is_meant() {
+        let ring = [node(1, "0a", &[1]), node(2, "0b", &[]), node(2, "0c", &[2]), node(3, "0d", &[])];
+        let host_id = |last: u8| at(&ring, [127, 0, 0, last].into()).map(|node| node.host_id.as_str());
+        assert_eq!([1, 2, 3, 4].map(host_id), [Some("0a"), Some("0c"), Some("0d"), None]);
+    }
 }

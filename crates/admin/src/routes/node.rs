@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use axum::Router;
 use axum::extract::{Path, State};
-use axum::routing::{MethodRouter, get};
+use axum::routing::{MethodRouter, get, post};
 use serde_json::{Value, json};
 
 use crate::ask::{Answer, Question, ask};
@@ -56,6 +56,7 @@ pub(super) fn routes() -> Router<App> {
         .route("/system/uptime_ms", of_node(|node| node.uptime_ms.into()))
         .route("/storage_service/metrics/exceptions", get(exceptions))
         .route("/helenus/memory", get(memory))
+        .route("/helenus/tls/reload", post(reload_tls))
         .route("/helenus/keyspaces", of_node(replications))
         .route("/storage_service/logging_level", get(logging_level).post(set_logging_level))
         .route("/storage_service/trace_probability", get(trace_probability).post(set_trace_probability))
@@ -312,6 +313,11 @@ async fn set_logging_level(State(app): State<App>, parameters: Parameters) -> Vo
         true => Ok(()),
         false => Err(Problem::failed("cannot change the log level")),
     }
+}
+
+async fn reload_tls(State(app): State<App>, parameters: Parameters) -> Void {
+    parameters.only(&[])?;
+    app.tell_all(Question::ReloadTls).await
 }
 
 async fn trace_probability(State(app): State<App>, parameters: Parameters) -> Reply {

@@ -24,7 +24,7 @@ async fn facts(State(app): State<App>) -> Reply {
     let Answer::Operations(facts) = app.ask(0, Question::Operations).await? else { return Err(Problem::mixed_up()) };
     let operation = |of: &crate::facts::OperationFacts| {
         json!({
-            "number": of.number, "kind": of.kind, "phase": of.phase, "nodes": of.nodes, "replaced": of.replaced, "keyspace": of.keyspace, "copied": of.copied, "waits_for": of.waits_for,
+            "number": of.number, "kind": of.kind, "phase": of.phase, "nodes": of.nodes, "replaced": of.replaced, "keyspace": of.keyspace, "copied": of.copied, "lost": of.lost, "waits_for": of.waits_for,
         })
     };
     let operations: Vec<_> = facts.operations.iter().map(operation).collect();

@@ -109,8 +109,8 @@ pub struct Receiving {
     placement: Rc<Placement>,
     /// Of the operation that it copies for, if it copies now.
     progress: RefCell<Option<CopyProgress>>,
-    /// The copies that are done, of one operation: they are not made again after another one has failed.
-    done: RefCell<Option<(OperationId, BTreeMap<JobName, CopyFigures>)>>,
+    /// The copies that are done, of operations in Copy: they are not made again after another one has failed.
+    done: RefCell<BTreeMap<OperationId, BTreeMap<JobName, CopyFigures>>>,
     /// Nodes whose disks are older than what they have acknowledged.
     regressed: RefCell<BTreeSet<HostId>>,
 }
@@ -132,8 +132,14 @@ impl Receiving {
         moves.map_err(ReceiveFailed::Rules)
     }
 
-    /// True if this node is to copy something for an operation.
+    /// Fails unless the operation is in Copy here: the ring may be one by now that lacks the nodes of its target.
+    fn must_be_in_copy(&self, operation: &Operation) -> Result<(), ReceiveFailed> {
+        self.placement.is_in(operation.id, Phase::Copy).then_some(()).ok_or(ReceiveFailed::Ended)
+    }
+
+    /// True if this node is to copy something for an operation that is in Copy.
     pub fn is_receiver(&self, operation: &Operation, keyspaces: &[KeyspaceToCopy]) -> Result<bool, ReceiveFailed> {
+        self.must_be_in_copy(operation)?;
         for keyspace in keyspaces {
             let moves = self.moves(operation, keyspace)?;
             let nodes = self.placement.nodes();
@@ -187,21 +193,19 @@ impl Receiving {
     }
 
     fn done(&self, operation: OperationId, name: JobName) -> Option<CopyFigures> {
-        let done = self.done.borrow();
-        let (_, copies) = done.as_ref().filter(|(of, _)| *of == operation)?;
-        copies.get(&name).copied()
+        self.done.borrow().get(&operation)?.get(&name).copied()
     }
 
     fn note_done(&self, operation: OperationId, name: JobName, figures: CopyFigures) {
         let mut done = self.done.borrow_mut();
-        let of_another = done.take_if(|(of, _)| *of != operation);
-        drop(of_another);
-        done.get_or_insert_with(|| (operation, BTreeMap::new())).1.insert(name, figures);
+        done.retain(|of, _| self.placement.is_in(*of, Phase::Copy));
+        done.entry(operation).or_default().insert(name, figures);
     }
 
     /// The tables that are copied, those of users first. The registers of conditional statements move with the rows: a proposal that was accepted and not committed is
     /// nowhere else.
     fn tasks(&self, operation: &Operation, keyspaces: &[KeyspaceToCopy]) -> Result<Vec<Task>, ReceiveFailed> {
+        self.must_be_in_copy(operation)?;
         let mut tasks = Vec::new();
         let mut of_registers = BySources::new();
         for keyspace in keyspaces {
@@ -248,9 +252,7 @@ impl Receiving {
     ) -> Result<CopyFigures, ReceiveFailed> {
         let table = task.table;
         // Whatever is confirmed was asked of sources that had applied WriteBoth.
-        if !self.placement.is_in(operation.id, Phase::Copy) {
-            return Err(ReceiveFailed::Ended);
-        }
+        self.must_be_in_copy(operation)?;
         let Some(planned) = self.plan(table).await? else { return Ok(CopyFigures::default()) };
         let name = task.name(operation.id);
         let participant = Participant { shards: Rc::clone(&self.shards) };

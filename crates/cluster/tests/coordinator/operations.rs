@@ -221,6 +221,25 @@ fn a_source_gives_nothing_before_it_refuses_plans_from_before() {
     });
 }
 
+/// A shard installs the ring of an entry before the node's list of operations has it: what is copied is judged by an operation that is gone by then, with its node.
+#[test]
+fn nothing_is_to_copy_for_an_operation_that_has_ended_with_its_node() {
+    on_nodes(1, 2, async |node| {
+        for phase in [Phase::Planned, Phase::WriteBoth, Phase::Copy] {
+            pass(&node, phase).await;
+        }
+        let operation = joining_operation(Phase::Copy);
+        let strategy = node.replication_strategy();
+        let keyspaces = [KeyspaceToCopy { name: "ks".to_owned(), strategy, tables: vec![TABLE] }];
+        let receiving = receiving(&node.coordinator);
+        assert_eq!(receiving.is_receiver(&operation, &keyspaces), Ok(false), "the third node alone gains ranges");
+        let removed = node.site.agree(Change::Ring(2));
+        node.apply_to(removed);
+        assert_eq!(receiving.is_receiver(&operation, &keyspaces), Err(ReceiveFailed::Ended));
+        assert_eq!(receiving.receive(&operation, &keyspaces).await, Err(ReceiveFailed::Ended));
+    });
+}
+
 /// Data that comes after the end of an operation is not applied, though the source does not know the end yet. Planted: late-copy-applied.
 #[test]
 fn nothing_is_copied_for_an_operation_that_was_aborted() {

@@ -31,9 +31,9 @@ pub enum ConfigError {
     )]
     TooLittleMemory { asked: String, shards: u16, least: String },
     #[error(
-        "listen address {address} is not loopback and authentication is not supported yet: any client that reaches \
-         the port could read and change all data; listen on 127.0.0.1, or start with --insecure if the network is \
-         trusted"
+        "listen address {address} is not loopback and clients prove nothing: any client that reaches the port could read and change all data; listen on \
+         127.0.0.1, require certificates of clients (client_encryption_options with require_client_auth: true and no plain port), or start with --insecure \
+         if the network is trusted"
     )]
     OpenToTheWorld { address: IpAddr },
     #[error("{place}: {reason}")]
@@ -47,8 +47,10 @@ pub enum ConfigError {
     SecretFile { file: String, reason: String },
     #[error("cannot use initial_token: {reason}")]
     InitialToken { reason: String },
-    #[error("server_encryption_options: {0}")]
-    Certificates(#[from] tls::MaterialError),
+    #[error("{key}: {error}")]
+    Certificates { key: &'static str, error: tls::MaterialError },
+    #[error("{key}: {reason}")]
+    Port { key: &'static str, reason: String },
     #[error("{reason}")]
     Guardrail { reason: String },
     #[error("{key} must be between {least} and {most}, got {value}")]

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use internode::Compression;
 use membership::PhiThreshold;
 
-use super::encryption;
+use super::encryption::{ClientEncryption, InternodeEncryption};
 use super::guardrails;
 use super::hints;
 use super::place::Place;
@@ -63,7 +63,12 @@ fn apply(place: &Place<'_>, entry: &Entry, settings: &mut Settings) -> Result<bo
         "initial_token" => settings.initial_token = Some(place.text(value)?.to_owned()),
         "internode_compression" => settings.internode_compression = Some(compression(place, place.text(value)?)?),
         "internode_secret_file" => settings.internode_secret_file = Some(PathBuf::from(place.text(value)?)),
-        "server_encryption_options" => settings.internode_encryption = encryption::read(place, value)?,
+        "server_encryption_options" => {
+            settings.internode_encryption = InternodeEncryption::read(place, value)?;
+        }
+        "client_encryption_options" => settings.client_encryption = ClientEncryption::read(place, value)?,
+        "native_transport_port_ssl" => settings.tls_port = Some(place.number(value)?),
+        "native_shard_aware_transport_port_ssl" => settings.shard_aware_tls_port = Some(place.number(value)?),
         "workdir" => settings.data_dir = Some(PathBuf::from(place.text(value)?)),
         "data_file_directories" => settings.data_dir = Some(one_directory(place, value)?),
         "commitlog_sync" => {

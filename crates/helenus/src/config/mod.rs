@@ -28,15 +28,15 @@ mod tokens;
 mod units;
 mod yaml;
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use admin::Endpoint;
 use planted::Planted;
 use runtime::ReactorKind;
-use server::Limits;
-use tls::Credentials;
+use server::{Limits, Ports};
+use tls::{Credentials, ServerCredentials};
 use topology::Strategies;
 
 pub use arguments::{Arguments, Reactor};
@@ -59,9 +59,9 @@ pub struct Config {
     /// Folder of all data.
     pub data_dir: PathBuf,
     /// Where clients connect; port 0 takes any free one.
-    pub listen: SocketAddr,
-    /// Where the client's source port chooses the shard; `None` when there is no such port.
-    pub listen_shard_aware: Option<SocketAddr>,
+    pub listen: Ports,
+    /// Certificates for clients' connections; `None`: all ports are plain.
+    pub client_tls: Option<ServerCredentials>,
     /// The address drivers are told, when it is not the one listened on.
     pub broadcast: Option<IpAddr>,
     /// Where operators are answered over HTTP; `None`: nowhere.

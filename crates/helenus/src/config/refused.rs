@@ -8,7 +8,7 @@ use super::place::Place;
 use super::yaml::{Entry, Node};
 
 /// Keys with the one value that is there, which is the default.
-const SWITCHES: [(&str, &str); 27] = [
+const SWITCHES: [(&str, &str); 26] = [
     // Who may do what, and what is kept of it.
     ("dynamic_data_masking_enabled", "false"),
     ("native_transport_allow_older_protocols", "true"),
@@ -39,13 +39,11 @@ const SWITCHES: [(&str, &str); 27] = [
     ("start_rpc", "false"),
     ("alternator_port", "0"),
     ("alternator_https_port", "0"),
-    ("native_shard_aware_transport_port_ssl", "0"),
     ("maintenance_socket", "ignore"),
 ];
 
 /// Keys that are refused with any value.
-const REFUSED: [(&str, &str); 3] = [
-    ("native_transport_port_ssl", "encryption is not supported yet"),
+const REFUSED: [(&str, &str); 2] = [
     ("rpc_interface", "name the address with rpc_address"),
     ("auto_snapshot_ttl", "snapshots stay until they are cleared"),
 ];
@@ -62,13 +60,8 @@ const CLASSES: [(&str, &str); 7] = [
 ];
 
 /// Mappings in which nothing may be enabled.
-const OPTIONS: [&str; 5] = [
-    "audit_logging_options",
-    "client_encryption_options",
-    "full_query_logging_options",
-    "startup_checks",
-    "transparent_data_encryption_options",
-];
+const OPTIONS: [&str; 4] =
+    ["audit_logging_options", "full_query_logging_options", "startup_checks", "transparent_data_encryption_options"];
 
 /// Refuses a key whose value asks for what is not there. True if the key is one of those: nothing is left to be done with it.
 pub(super) fn check(place: &Place<'_>, entry: &Entry) -> Result<bool, ConfigError> {

@@ -10,14 +10,14 @@ use membership::{PhiThreshold, Replaced};
 use planted::Planted;
 use query::{Guardrails, HintOptions, TimeoutOptions};
 use runtime::ReactorKind;
-use server::Limits;
+use server::{Limits, Port, Ports, Security};
 use storage::StorageOptions;
 use topology::nodes::Features;
 use topology::{HostId, Strategies};
 
 use super::arguments::{Arguments, Reactor};
 use super::cluster::{ClusterConfig, LOW_BOUND_AGE, Recover, STORAGE_PORT};
-use super::encryption::InternodeEncryption;
+use super::encryption::{ClientEncryption, InternodeEncryption};
 use super::guardrails;
 use super::hints::{self, HintSettings};
 use super::machine::{Machine, parse_cpu_list};
@@ -63,6 +63,9 @@ pub struct Settings {
     pub broadcast: Option<IpAddr>,
     pub port: Option<u16>,
     pub shard_aware_port: Option<u16>,
+    pub client_encryption: Option<ClientEncryption>,
+    pub tls_port: Option<u16>,
+    pub shard_aware_tls_port: Option<u16>,
     pub api_address: Option<IpAddr>,
     pub api_port: Option<u16>,
     pub prometheus_address: Option<IpAddr>,
@@ -184,7 +187,8 @@ impl Settings {
     /// Fills the gaps with defaults and checks the whole against the machine.
     pub fn complete(mut self, machine: &Machine) -> Result<Config, ConfigError> {
         let address = self.listen.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST));
-        if !address.is_loopback() && !self.insecure {
+        let (ports, is_proven) = self.client_ports(address)?;
+        if !address.is_loopback() && !is_proven && !self.insecure {
             return Err(ConfigError::OpenToTheWorld { address });
         }
         let (cluster, tokens) = (self.cluster()?, self.tokens()?);
@@ -214,16 +218,13 @@ impl Settings {
         let data_dir = self.data_dir.unwrap_or_else(|| PathBuf::from("helenus-data"));
         let disk_reserve = self.disk_reserve.unwrap_or(StorageOptions::DISK_RESERVE);
         let hints = HintOptions { disk_reserve, ..complete_hints(self.hints, &data_dir)? };
-        let port = self.port.unwrap_or(9042);
-        // Ports beyond 65535 are not there to be listened on; such a node simply has no shard-aware port.
-        let shard_aware = self.shard_aware_port.or(if port == 0 { Some(0) } else { port.checked_add(10_000) });
         Ok(Config {
             cluster_name: self.cluster_name.unwrap_or_else(|| "Test Cluster".to_owned()),
             hints,
             timeouts: self.timeouts,
             data_dir,
-            listen: SocketAddr::new(address, port),
-            listen_shard_aware: shard_aware.map(|port| SocketAddr::new(address, port)),
+            listen: ports,
+            client_tls: self.client_encryption.map(ClientEncryption::credentials).transpose()?,
             broadcast: self.broadcast,
             api: operators_endpoint(self.api_address, self.api_port, API_PORT),
             metrics: operators_endpoint(self.prometheus_address, self.prometheus_port, PROMETHEUS_PORT),
@@ -268,6 +269,49 @@ impl Settings {
             strategies: Strategies::default(),
             planted: self.planted,
         })
+    }
+
+    /// The ports for clients, and whether a client on any of them has proven itself before its first request.
+    fn client_ports(&self, ip: IpAddr) -> Result<(Ports, bool), ConfigError> {
+        let wrong = |key: &'static str, reason: &str| ConfigError::Port { key, reason: reason.to_owned() };
+        let port = self.port.unwrap_or(9042);
+        let shard_aware = self.shard_aware_port.or_else(|| shard_aware_port(port));
+        let at = |security| move |port| Port { address: SocketAddr::new(ip, port), security };
+        // 0 is ScyllaDB's word for none.
+        let shard_aware_tls = self.shard_aware_tls_port.filter(|port| *port != 0);
+        let Some(encryption) = &self.client_encryption else {
+            let given = [
+                ("native_transport_port_ssl", self.tls_port),
+                ("native_shard_aware_transport_port_ssl", shard_aware_tls),
+            ];
+            if let Some((key, _)) = given.into_iter().find(|(_, port)| port.is_some()) {
+                return Err(wrong(key, "needs client_encryption_options with enabled: true"));
+            }
+            let address = |port| SocketAddr::new(ip, port);
+            return Ok((Ports::plain(address(port), shard_aware.map(address)), false));
+        };
+        let tls = if encryption.is_optional { Security::Either } else { Security::Tls };
+        match self.tls_port.filter(|tls_port| *tls_port != port) {
+            None => {
+                let shard_aware = shard_aware_tls.or(shard_aware);
+                let (native, shard_aware) = (at(tls)(port), shard_aware.map(at(tls)));
+                Ok((
+                    Ports { native, shard_aware, native_tls: None, shard_aware_tls: None },
+                    encryption.proves_clients(),
+                ))
+            }
+            Some(0) => Err(wrong("native_transport_port_ssl", "must be a port from 1 to 65535")),
+            Some(tls_port) => {
+                let shard_aware_tls = match self.shard_aware_tls_port {
+                    None => shard_aware_port(tls_port),
+                    Some(_) => shard_aware_tls,
+                };
+                let native = at(Security::Plain)(port);
+                let shard_aware = shard_aware.map(at(Security::Plain));
+                let (native_tls, shard_aware_tls) = (Some(at(tls)(tls_port)), shard_aware_tls.map(at(tls)));
+                Ok((Ports { native, shard_aware, native_tls, shard_aware_tls }, false))
+            }
+        }
     }
 
     /// The address that other nodes would reach this one at.
@@ -392,6 +436,11 @@ impl Settings {
         limits.connection_bytes_in_flight_max = limits.shard_bytes_in_flight_max / 4;
         Ok(limits)
     }
+}
+
+/// The port beside a native one that lets clients choose their shard. Ports beyond 65535 are not there to be listened on; such a node simply has none.
+fn shard_aware_port(port: u16) -> Option<u16> {
+    if port == 0 { Some(0) } else { port.checked_add(10_000) }
 }
 
 /// The settings of hints, checked, with their folder where nothing else was said.

@@ -33,8 +33,8 @@ fn file_error(text: &str) -> String {
 #[test]
 fn without_arguments() {
     let (config, pointless) = resolve("").unwrap();
-    assert_eq!(config.listen.to_string(), "127.0.0.1:9042");
-    assert_eq!(config.listen_shard_aware.unwrap().to_string(), "127.0.0.1:19042");
+    assert_eq!(config.listen.native.address.to_string(), "127.0.0.1:9042");
+    assert_eq!(config.listen.shard_aware.unwrap().address.to_string(), "127.0.0.1:19042");
     assert_eq!(config.data_dir, PathBuf::from("helenus-data"));
     assert_eq!((config.shards, config.memory_bytes), (176, 128 << 30));
     assert_eq!(config.commitlog_sync, CommitLogSync::Group);
@@ -107,7 +107,7 @@ fn open_to_the_world_only_when_told() {
 fn ports() {
     let ports = |line: &str| {
         let config = resolve(line).unwrap().0;
-        (config.listen.port(), config.listen_shard_aware.map(|address| address.port()))
+        (config.listen.native.address.port(), config.listen.shard_aware.map(|port| port.address.port()))
     };
     assert_eq!(ports("--port 9999"), (9999, Some(19999)));
     assert_eq!(ports("--port 0"), (0, Some(0)));
@@ -151,8 +151,8 @@ fn every_key_that_is_acted_on() {
     .unwrap();
     assert_eq!(pointless, Vec::<String>::new());
     assert_eq!(config.cluster_name, "Ours");
-    assert_eq!(config.listen.to_string(), "127.0.0.1:9142");
-    assert_eq!(config.listen_shard_aware.unwrap().port(), 9143);
+    assert_eq!(config.listen.native.address.to_string(), "127.0.0.1:9142");
+    assert_eq!(config.listen.shard_aware.unwrap().address.port(), 9143);
     assert_eq!(config.broadcast.unwrap().to_string(), "10.1.1.1");
     assert_eq!(config.data_dir, PathBuf::from("/var/lib/helenus"));
     assert_eq!(config.commitlog_sync, CommitLogSync::Periodic);
@@ -340,7 +340,6 @@ fn what_is_not_there_is_refused() {
         ("incremental_backups: true", "true is not supported yet, only false"),
         ("default_keyspace_rf: 3", "3 is not supported yet, only 1"),
         ("start_native_transport: false", "false is not supported yet, only true"),
-        ("native_transport_port_ssl: 9142", "9142 is not supported yet: encryption is not supported yet"),
         ("rpc_interface: eth0", "eth0 is not supported yet: name the address with rpc_address"),
         ("alternator_port: 8000", "8000 is not supported yet, only 0"),
         ("experimental_features:\n  - udf", "udf is not supported yet"),
@@ -445,7 +444,7 @@ fn flags_win_over_the_file() {
     let command = Command::try_parse_from(["helenus", "--port", "2"]).unwrap();
     settings.take(&command.arguments).unwrap();
     let config = settings.complete(&big_machine()).unwrap();
-    assert_eq!((config.listen.port(), config.cluster_name.as_str()), (2, "file"));
+    assert_eq!((config.listen.native.address.port(), config.cluster_name.as_str()), (2, "file"));
 }
 
 #[test]

@@ -80,7 +80,7 @@ impl BootSequence {
         self.all(&Command::Open { boot: boot.number, host_id, changes: schema.as_changes(), truncations }).await?;
         drop(schema);
 
-        let listeners = Listeners::bind(&self.runtime, self.config.listen, self.config.listen_shard_aware).await?;
+        let listeners = Listeners::bind(&self.runtime, self.config.listen).await?;
         let listening = listeners.listening();
         let for_peers = self.listen_for_peers().await?;
         let node = self.node_info(host_id, boot.number, ring.as_ref(), listening.native);

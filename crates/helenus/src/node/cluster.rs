@@ -23,6 +23,7 @@ pub(super) mod rebuilding;
 mod recover;
 mod search;
 mod token_count;
+mod tries;
 pub(super) mod upgrade;
 mod upkeep;
 mod vital;
@@ -141,7 +142,7 @@ impl Cluster {
         let local = LocalNode::new(host_id, name, boot, secret, config.internode_compression);
         local.set_connect_time(config.timeouts.connect);
         config.internode_tls.iter().for_each(|credentials| local.use_tls(credentials.identity(runtime)));
-        let mut native = config.listen;
+        let mut native = config.listen.native.address;
         native.set_ip(config.broadcast.unwrap_or(native.ip()));
         let inner = Rc::new_cyclic(|of: &Weak<Inner>| {
             let watching = of.clone();

@@ -22,6 +22,7 @@ use runtime::{Group, Instant, Runtime};
 use schema::{Table, TableId};
 use server::Server;
 use storage::{CompactionKind, Garbage, Shard, SnapshotError};
+use tls::Identity;
 use topology::{HostId, Token};
 
 use hints::{hint_facts, set_hints};
@@ -54,6 +55,8 @@ pub(super) struct Operator {
     pub(super) snitch: &'static str,
     /// The node's part in a cluster of several; on shard 0.
     pub(super) cluster: Option<Cluster>,
+    /// Certificates for other nodes.
+    pub(super) internode_tls: Option<Identity>,
 }
 
 /// The refusal of a node that is alone, in Cassandra's words.
@@ -198,6 +201,11 @@ impl Operator {
             Question::Timeout(kind) => Ok(Answer::Timeout(timeout(&self.engine, kind))),
             Question::SetTimeout(kind, time) => {
                 set_timeout(self, kind, time);
+                Ok(Answer::Done)
+            }
+            Question::ReloadTls => {
+                self.server.reload_tls();
+                self.internode_tls.iter().for_each(Identity::reload);
                 Ok(Answer::Done)
             }
             Question::SetTraceProbability(probability) => {

@@ -15,6 +15,7 @@ use runtime::{Responder, Runtime};
 use schema::{Schema, SchemaChange};
 use server::Server;
 use storage::{OpenError, Shard, StorageOptions, SyncMode, Truncations};
+use tls::Identity;
 use topology::operations::Operation;
 use topology::{Epoch, HostId, Node, NodeIndex, Ring, Sharder};
 
@@ -112,6 +113,8 @@ pub(super) struct ShardNode {
     server_seat: Option<server::Seat>,
     question_seat: Option<QuestionSeat>,
     opened: Option<(Shard, Schema)>,
+    /// Certificates for other nodes.
+    internode_tls: Option<Identity>,
     handles: Handles,
 }
 
@@ -128,6 +131,7 @@ impl ShardNode {
             server_seat: Some(server_seat),
             question_seat,
             opened: None,
+            internode_tls: None,
             handles: Handles::default(),
         }
     }
@@ -237,6 +241,8 @@ impl ShardNode {
         let cluster = self.handles.cluster.borrow().clone();
         let links = cluster.map(|cluster| cluster.links());
         let has_peers = self.config.fixed_ring.is_some() || self.config.cluster.is_some();
+        let internode = has_peers.then(|| self.local_node(&node, (boot_word, group)));
+        self.internode_tls = internode.as_ref().and_then(|local| local.tls().cloned());
         let engine = Engine::new(EngineParts {
             runtime: self.runtime.clone(),
             seats,
@@ -251,7 +257,7 @@ impl ShardNode {
             // The nodes of a ring fixed by hand have a state each for itself.
             epoch: self.config.fixed_ring.is_none().then_some(epoch),
             low_bound,
-            internode: has_peers.then(|| self.local_node(&node, (boot_word, group))),
+            internode,
             metadata,
             links,
             options,
@@ -264,6 +270,9 @@ impl ShardNode {
         set_stream_throughput(engine.coordinator(), rate);
         *self.handles.engine.borrow_mut() = Some(engine.clone());
         let server = Server::start(&self.runtime, server_seat, engine, self.config.limits.clone());
+        if let Some(credentials) = &self.config.client_tls {
+            server.use_tls(credentials.identity(&self.runtime));
+        }
         *self.handles.server.borrow_mut() = Some(server);
         Ok(())
     }
@@ -310,7 +319,7 @@ impl ShardNode {
         let parts = self.question_seat.take().zip(self.opened.clone()).zip(engine.zip(server));
         let Some(((seat, (storage, _)), (engine, server))) = parts else { return };
         // The address that is listened on, which need not be the one that clients are told; its port is the one that was really taken.
-        let native = SocketAddr::new(self.config.listen.ip(), engine.node().native_address.port());
+        let native = SocketAddr::new(self.config.listen.native.address.ip(), engine.node().native_address.port());
         let operator = Operator {
             native,
             snitch: self.config.snitch,
@@ -318,6 +327,7 @@ impl ShardNode {
             started: self.runtime.now(),
             runtime: self.runtime.clone(),
             memory_bytes: self.config.memory_bytes,
+            internode_tls: self.internode_tls.clone(),
             storage,
             engine,
             server,

@@ -1,5 +1,6 @@
 //! Nodes of one ring in this process, each on real shards and loopback ports, and a client of one of them.
 
+use server::Ports;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
@@ -135,8 +136,8 @@ impl Ring {
             cluster_name: self.cluster_names[index].clone(),
             snitch: "SimpleSnitch",
             data_dir: self.data_dir(index),
-            listen: ([127, 0, 0, 1], 0).into(),
-            listen_shard_aware: None,
+            listen: Ports::plain(([127, 0, 0, 1], 0).into(), None),
+            client_tls: None,
             api: None,
             metrics: None,
             insecure: false,

@@ -29,7 +29,7 @@ fn pems() -> Pems {
     let authority = Authority::new("one");
     let issued = authority.issue(&["10.0.0.1"], VALID);
     let pem = |text: &str| Pem { name: "a file".to_owned(), bytes: text.as_bytes().to_vec() };
-    Pems { certificate: pem(&issued.certificate), key: pem(&issued.key), trusted: pem(&authority.pem) }
+    Pems { certificate: pem(&issued.certificate), key: pem(&issued.key), trusted: Some(pem(&authority.pem)) }
 }
 
 fn node(host_id: u8, pems: &Pems) -> LocalNode {

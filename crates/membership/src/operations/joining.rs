@@ -44,7 +44,14 @@ impl Planning<'_> {
             },
         };
         let nodes = leaves.into_iter().chain([node(NodeState::Joining, Vec::new())]).collect();
-        let operations = vec![OperationChange::Queue(Rc::new(queued))];
+        let operations = match gone {
+            Some((gone, _)) => {
+                let mut operations = self.without_own_of(gone);
+                operations.extend(self.depart(gone, queued, None, false, &[gone].into())?);
+                operations
+            }
+            None => vec![Planning::queue(queued)?],
+        };
         Ok(PlannedChanges { nodes, operations, ..PlannedChanges::default() })
     }
 
@@ -71,7 +78,10 @@ impl Planning<'_> {
     /// The changes that remove a joining node, which is down: its operation is aborted. Nodes that join together with it begin again. `None`: the node does not join.
     pub fn remove_joining(&self, host: HostId) -> Option<Result<PlannedChanges, OperationError>> {
         self.registry.node(host).filter(|node| node.state == NodeState::Joining)?;
-        let operation = self.operation_of(host).expect("a node that joins has an operation");
+        let Some(operation) = self.operation_of(host) else {
+            let nodes = vec![NodeChange::Remove(host)];
+            return Some(Ok(PlannedChanges { nodes, ..PlannedChanges::default() }));
+        };
         let Target::Tokens(nodes) = &operation.target else { unreachable!("the operation gives it tokens") };
         let mut others = nodes.clone();
         others.remove(&host);

@@ -4,18 +4,22 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use topology::nodes::{Boot, RegisteredNode};
-use topology::token_of;
+use topology::{TokenRanges, token_of};
 
 use super::*;
 use crate::examples::{host, put, registration};
+use crate::leave::{Departure, Leave};
 use crate::replace::{Replaced, is_replaceable};
 use crate::{Alteration, Registration};
 
 mod waiting;
 
+mod departures;
+
 const BOOT: Boot = Boot { number: 1, word: 10 };
 
 /// A cluster's state, with the nodes 1 to 3, and one keyspace of three replicas with a table.
+#[derive(Clone)]
 struct Site {
     registry: Registry,
     operations: Operations,
@@ -349,7 +353,7 @@ fn a_departure_ends_the_node_s_own_change_of_tokens() {
         assert_eq!(own.len(), usize::from(steps < 4), "new replicas are read already: {own:?}");
         assert_eq!(site.planning().without_own_of(host(2)), []);
         let removal = Leave { host_id: host(1), departure: Departure::Removal, is_forced: true };
-        let forced = site.planning().leave_by_force(&removal, [host(1)].into());
+        let forced = site.planning().leave_again(&removal, [host(1)].into());
         assert_eq!(forced, None, "no departure is queued yet");
     }
 }
@@ -368,6 +372,51 @@ fn given_tokens_are_kept_as_they_are_and_taken_once() {
     site.run(1);
     let tokens = site.registry.node(host(4)).map(|node| node.tokens.clone());
     assert_eq!(tokens, Some(vec![Token(55), Token(77)]));
+}
+
+/// The usual formula for even tokens gives it to the first node.
+#[test]
+fn a_node_may_own_the_ring_s_start() {
+    let mut site = Site::new(2);
+    let at_start = |number: u8| {
+        let (start, replaces) = (registration(number, BOOT).start, (number == 5).then(|| Replaced::Host(host(4))));
+        let tokens = vec![Token::MIN, Token(77)];
+        Registration { tokens, has_given_tokens: true, start, replaces, ..registration(number, BOOT) }
+    };
+    site.apply(site.planning().join(&at_start(4)).expect("it may"));
+    let moves = site.planning().moves(site.operations.operation(OperationId(1)).expect("it is queued"));
+    let ranges = TokenRanges::of(moves.expect("the rules are known").into_iter().map(|moved| moved.range));
+    assert!(ranges.contains(Token::MIN) && ranges.contains(Token::MAX) && ranges.contains(Token(32)));
+    assert!(!ranges.contains(Token(-1)) && !ranges.contains(Token(12)), "{ranges:?}");
+    site.run(1);
+    for node in site.operations.unclean().collect::<Vec<_>>() {
+        site.request(OperationRequest::Cleaned(node, site.operations.unclean_since(node).expect("it is unclean")))
+            .expect("it may");
+    }
+    site.apply(site.planning().join(&at_start(5)).expect("it may"));
+    site.run(2);
+    assert_eq!([4, 5].map(|number| site.tokens(number)), [0, 2]);
+    let leaves = PlannedChanges {
+        nodes: vec![NodeChange::SetState(host(5), NodeState::Leaving)],
+        operations: vec![site.planning().leave(&decommission(5), BTreeSet::new())],
+        ..PlannedChanges::default()
+    };
+    site.apply(leaves);
+    site.run(3);
+    assert_eq!(site.tokens(5), 0);
+}
+
+#[test]
+fn a_join_that_the_operations_would_not_take_is_refused() {
+    let mut site = Site::new(2);
+    let twice = Registration { tokens: vec![Token(5), Token(5)], has_given_tokens: true, ..registration(4, BOOT) };
+    assert_eq!(site.planning().join(&twice), Err(OperationError::NotWhole(Kind::Bootstrap)));
+    // One without an operation is removed all the same.
+    let node = site.registry.node(host(3)).expect("it is there").clone();
+    let joining = RegisteredNode { state: NodeState::Joining, tokens: Vec::new(), ..node };
+    site.registry = site.registry.apply([NodeChange::Put(host(3), Rc::new(joining))]);
+    site.apply(site.planning().remove_joining(host(3)).expect("it joins").expect("it may"));
+    assert!(site.registry.has_left(host(3)));
 }
 
 #[test]
@@ -447,6 +496,47 @@ fn an_aborted_replacement_leaves_the_nodes_as_they_were() {
     }
 }
 
+/// Its change of tokens waits for its copy.
+#[test]
+fn a_replacement_ends_the_replaced_node_s_own_change_of_tokens() {
+    for steps in 0..=4 {
+        let mut site = Site::new(2);
+        site.request(OperationRequest::TokenCount(host(2), 8)).expect("it may");
+        (0..steps).for_each(|_| site.step(1).expect("it goes on"));
+        site.apply(site.planning().join(&in_the_place_of_2()).expect("it may"));
+        assert_eq!((site.phase(1).is_some(), site.phase(2)), (steps == 4, Some(Phase::Queued)));
+        let aborted = site.request(OperationRequest::Abort(OperationId(1)));
+        assert!(aborted.is_err(), "it has ended, or its new replicas are read");
+        if steps == 4 {
+            site.run(1);
+        }
+        for node in site.operations.unclean().collect::<Vec<_>>() {
+            site.request(OperationRequest::Cleaned(node, site.operations.unclean_since(node).expect("it is unclean")))
+                .expect("it may");
+        }
+        site.run(2);
+        let states = [2, 4].map(|number| site.state(number));
+        assert_eq!(states, [Some(NodeState::Leaving), Some(NodeState::Normal)], "after {steps} steps");
+        assert_eq!((site.tokens(2), site.tokens(4)), (0, 2));
+    }
+}
+
+/// It leaves by another operation.
+#[test]
+fn an_abort_of_an_operation_that_gives_a_node_tokens_does_not_keep_it() {
+    let mut site = Site::new(2);
+    site.request(OperationRequest::TokenCount(host(2), 8)).expect("it may");
+    site.apply(PlannedChanges {
+        nodes: vec![NodeChange::SetState(host(2), NodeState::Leaving)],
+        operations: vec![site.planning().leave(&decommission(2), BTreeSet::new())],
+        ..PlannedChanges::default()
+    });
+    site.request(OperationRequest::Abort(OperationId(1))).expect("it may");
+    assert_eq!(site.state(2), Some(NodeState::Leaving));
+    site.request(OperationRequest::Abort(OperationId(2))).expect("it may");
+    assert_eq!(site.state(2), Some(NodeState::Normal));
+}
+
 /// The joining node has some of the data by then, and drops it before it is given the ranges again.
 #[test]
 fn a_replacement_that_waits_for_the_dead_begins_again_without_them() {
@@ -455,7 +545,7 @@ fn a_replacement_that_waits_for_the_dead_begins_again_without_them() {
     (0..3).for_each(|_| site.step(1).expect("it goes on"));
     let removal = Leave { host_id: host(2), departure: Departure::Removal, is_forced: true };
     let down = BTreeSet::from([host(2), host(3)]);
-    let again = site.planning().leave_by_force(&removal, down.clone()).expect("it waits").expect("it may");
+    let again = site.planning().leave_again(&removal, down.clone()).expect("it waits").expect("it may");
     site.apply(again);
     assert_eq!((site.phase(1), site.phase(2), site.state(4)), (None, Some(Phase::Queued), Some(NodeState::Joining)));
     assert_eq!(site.operations.operation(OperationId(2)).map(|operation| &operation.lost), Some(&down));

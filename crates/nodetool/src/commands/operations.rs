@@ -25,6 +25,9 @@ struct Operation {
     replaced: Option<String>,
     keyspace: Option<String>,
     copied: Vec<String>,
+    /// Older nodes answer without it.
+    #[serde(default)]
+    lost: Vec<String>,
     waits_for: Option<String>,
 }
 
@@ -108,6 +111,9 @@ impl Report for Operations {
             if !operation.copied.is_empty() {
                 text += &format!("    have copied: {}\n", operation.copied.join(", "));
             }
+            if !operation.lost.is_empty() {
+                text += &format!("    given up as lost: {}\n", operation.lost.join(", "));
+            }
             if let Some(reason) = &operation.waits_for {
                 text += &format!("    waits: {reason}\n");
             }
@@ -136,6 +142,7 @@ mod tests {
             replaced: None,
             keyspace: None,
             copied: Vec::new(),
+            lost: Vec::new(),
             waits_for: Some("node a has not copied".to_owned()),
         };
         let all = Operations { operations: vec![operation], unclean: vec!["b".to_owned()] };

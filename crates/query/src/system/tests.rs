@@ -8,7 +8,7 @@ use schema::{DdlContext, TableId};
 use topology::{Epoch, HostId, NodeIndex, Token, token_of};
 
 use super::*;
-use crate::clients::Started;
+use crate::clients::{Encryption, Started};
 
 fn node() -> NodeInfo {
     let address = |port| SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port);
@@ -70,9 +70,10 @@ fn clients() -> Vec<ClientInfo> {
     let address = |port| SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port);
     let options = [("DRIVER_NAME", "a driver"), ("DRIVER_VERSION", "1.2"), ("X", &"x".repeat(300))];
     let started = Some(Started::new(5, options.into_iter()));
+    let encryption = Some(Encryption { version: "TLSv1.3", suite: "TLS_AES_256_GCM_SHA384".to_owned() });
     vec![
-        ClientInfo { address: address(50_002), keyspace: None, request_count: 0, started: None },
-        ClientInfo { address: address(50_001), keyspace: Some("k".to_owned()), request_count: 7, started },
+        ClientInfo { address: address(50_002), keyspace: None, request_count: 0, started: None, encryption: None },
+        ClientInfo { address: address(50_001), keyspace: Some("k".to_owned()), request_count: 7, started, encryption },
     ]
 }
 
@@ -286,7 +287,7 @@ fn places_are_in_the_order_of_tokens_or_of_keys() {
 fn views_show_the_node_as_it_is() {
     let tables = system_tables();
     expect_test::expect![[r#"
-        address='127.0.0.1' port=50001 client_options={'DRIVER_NAME': 'a driver', 'DRIVER_VERSION': '1.2'} connection_stage='ready' driver_name='a driver' driver_version='1.2' keyspace_name='k' protocol_version=5 request_count=7 ssl_enabled=false username='anonymous'
+        address='127.0.0.1' port=50001 client_options={'DRIVER_NAME': 'a driver', 'DRIVER_VERSION': '1.2'} connection_stage='ready' driver_name='a driver' driver_version='1.2' keyspace_name='k' protocol_version=5 request_count=7 ssl_cipher_suite='TLS_AES_256_GCM_SHA384' ssl_enabled=true ssl_protocol='TLSv1.3' username='anonymous'
         address='127.0.0.1' port=50002 connection_stage='establishing' request_count=0 ssl_enabled=false username='anonymous'"#]].assert_eq(&shown(&tables, "system_views", "clients", None));
     expect_test::expect!["name='commitlog_sync' value='group'"].assert_eq(&shown(
         &tables,

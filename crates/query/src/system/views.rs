@@ -14,7 +14,7 @@ const ANONYMOUS: &str = "anonymous";
 pub(super) fn push_client(rows: &mut Rows<'_>, client: &ClientInfo) {
     let option = |name| client.started.as_ref().and_then(|started| started.options.get(name));
     let text = |name| option(name).and_then(|text| value::text(text));
-    let started = client.started.as_ref();
+    let (started, encryption) = (client.started.as_ref(), client.encryption.as_ref());
     rows.push([
         ("address", value::inet(client.address.ip())),
         ("port", value::int(i32::from(client.address.port()))),
@@ -25,7 +25,9 @@ pub(super) fn push_client(rows: &mut Rows<'_>, client: &ClientInfo) {
         ("keyspace_name", client.keyspace.as_deref().and_then(value::text)),
         ("protocol_version", started.and_then(|started| value::int(i32::from(started.protocol_version)))),
         ("request_count", value::bigint(i64::try_from(client.request_count).unwrap_or(i64::MAX))),
-        ("ssl_enabled", value::boolean(false)),
+        ("ssl_cipher_suite", encryption.and_then(|encryption| value::text(&encryption.suite))),
+        ("ssl_enabled", value::boolean(encryption.is_some())),
+        ("ssl_protocol", encryption.and_then(|encryption| value::text(encryption.version))),
         ("username", value::text(ANONYMOUS)),
     ]);
 }

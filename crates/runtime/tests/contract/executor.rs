@@ -216,7 +216,6 @@ fn stats_count(kind: ReactorKind) {
             ReactorKind::Uring => "uring",
             ReactorKind::Epoll => "epoll+aio",
             ReactorKind::EpollWorkers => "epoll",
-            #[cfg(feature = "sim")]
             ReactorKind::Sim { .. } => "sim",
         };
         assert_eq!(rt.reactor_name(), name);

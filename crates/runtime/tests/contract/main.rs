@@ -42,7 +42,6 @@ macro_rules! on_every_reactor {
             $(#[test] fn $test() { super::$test(runtime::ReactorKind::EpollWorkers); })*
             $($(#[test] fn $kernel() { super::$kernel(runtime::ReactorKind::EpollWorkers); })+)?
         }
-        #[cfg(feature = "sim")]
         mod sim {
             $(#[test] fn $test() { $crate::on_sim(super::$test); })*
         }
@@ -60,7 +59,6 @@ pub(crate) fn on_uring(test: fn(ReactorKind)) {
 }
 
 /// Runs the test in a few worlds.
-#[cfg(feature = "sim")]
 pub(crate) fn on_sim(test: fn(ReactorKind)) {
     (0..3).for_each(|seed| test(ReactorKind::Sim { seed }));
 }

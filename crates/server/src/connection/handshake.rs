@@ -10,6 +10,7 @@ use super::Connection;
 use super::output::Output;
 use super::transport::Transport;
 use super::violation::Violation;
+use crate::stream::Stream;
 
 /// Handles a request that comes before the connection is started. Cassandra keeps the connection after such an error.
 #[cold]
@@ -81,8 +82,11 @@ pub(super) fn supported(connection: &Connection, header: &FrameHeader, output: &
     let shard = runtime.shard().0.to_string();
     let shards = runtime.shard_count().to_string();
     let ignore_msb = Sharder::IGNORE_MSB.to_string();
-    let port = connection.shard_aware_port.map(|port| port.to_string());
-    let port = port.as_deref();
+    let (port_key, port) = match &connection.stream {
+        Stream::Plain(_) => ("SCYLLA_SHARD_AWARE_PORT", connection.shard_aware.plain),
+        Stream::Tls(_) => ("SCYLLA_SHARD_AWARE_PORT_SSL", connection.shard_aware.tls),
+    };
+    let port = port.map(|port| port.to_string());
     let one = [
         ("CQL_VERSION", Some("3.4.7")),
         ("SCYLLA_SHARD", Some(shard.as_str())),
@@ -90,7 +94,7 @@ pub(super) fn supported(connection: &Connection, header: &FrameHeader, output: &
         ("SCYLLA_PARTITIONER", Some("org.apache.cassandra.dht.Murmur3Partitioner")),
         ("SCYLLA_SHARDING_ALGORITHM", Some("biased-token-round-robin")),
         ("SCYLLA_SHARDING_IGNORE_MSB", Some(ignore_msb.as_str())),
-        ("SCYLLA_SHARD_AWARE_PORT", port),
+        (port_key, port.as_deref()),
     ];
     let lists: Vec<(&str, [&str; 1])> = one.iter().filter_map(|(key, value)| Some((*key, [(*value)?]))).collect();
     let mut options: Vec<(&str, &[&str])> = lists.iter().map(|(key, list)| (*key, list.as_slice())).collect();

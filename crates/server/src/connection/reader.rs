@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use super::Connection;
 use super::inbound::{Inbound, Next};
+use crate::stream::discard;
 
 /// Work after which the clock is asked whether the turn is over, which costs about as much as decoding a frame.
 const WORK_PER_CLOCK: usize = 16;
@@ -22,9 +23,15 @@ enum Turn {
     End,
 }
 
-/// Reads and executes until the client goes away or breaks the protocol.
-pub(super) async fn run(connection: &Rc<Connection>) {
+/// Reads and executes until the client goes away or breaks the protocol. The first bytes may have been read already.
+pub(super) async fn run(connection: &Rc<Connection>, first: Vec<u8>) {
     let mut inbound = Inbound::new(connection.server.budget.clone(), connection.server.buffers.clone());
+    if !first.is_empty() {
+        let mut buffer = inbound.take_for_read(0);
+        buffer.extend_from_slice(&first);
+        inbound.put_back(buffer, first.len());
+        drop(first);
+    }
     loop {
         match turn(connection, &mut inbound) {
             Turn::Needs(bytes) => {
@@ -47,22 +54,8 @@ pub(super) async fn run(connection: &Rc<Connection>) {
             return;
         }
         if connection.ended.get() {
-            return read_to_the_end(connection).await;
+            return discard(connection.stream.tcp()).await;
         }
-    }
-}
-
-/// Drops what still comes, until the client has finished too.
-async fn read_to_the_end(connection: &Connection) {
-    const ROOM: usize = 16 << 10;
-    let mut buffer = Vec::with_capacity(ROOM);
-    loop {
-        let (result, read) = connection.stream.read(buffer).await;
-        if !matches!(result, Ok(count) if count > 0) {
-            return;
-        }
-        buffer = read;
-        buffer.clear();
     }
 }
 

@@ -51,14 +51,20 @@ fn what_is_missing_damaged_or_encrypted_is_named_with_its_file() {
     let certificate = right.certificate.bytes.clone();
     assert_eq!(refused(&Pems { certificate: pem("c", text(&key)), ..right.clone() }), "c has no certificate");
     assert_eq!(refused(&Pems { key: pem("k", text(&certificate)), ..right.clone() }), "k has no private key");
-    assert_eq!(refused(&Pems { trusted: pem("t", text(&key)), ..right.clone() }), "t has no certificate");
+    assert_eq!(refused(&Pems { trusted: Some(pem("t", text(&key))), ..right.clone() }), "t has no certificate");
     let cut = text(&certificate).lines().take(4).collect::<Vec<_>>().join("\n");
-    assert_eq!(refused(&Pems { trusted: pem("t", &cut), ..right.clone() }), "t is damaged: a section has no END line");
+    assert_eq!(
+        refused(&Pems { trusted: Some(pem("t", &cut)), ..right.clone() }),
+        "t is damaged: a section has no END line"
+    );
     let wrong = "-----BEGIN CERTIFICATE-----\n!!!!\n-----END CERTIFICATE-----\n";
-    assert_eq!(refused(&Pems { trusted: pem("t", wrong), ..right.clone() }), "t is damaged: a section is not base64");
+    assert_eq!(
+        refused(&Pems { trusted: Some(pem("t", wrong)), ..right.clone() }),
+        "t is damaged: a section is not base64"
+    );
     let empty = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
     let malformed = "cannot use a certificate in t: it is malformed";
-    assert_eq!(refused(&Pems { trusted: pem("t", empty), ..right.clone() }), malformed);
+    assert_eq!(refused(&Pems { trusted: Some(pem("t", empty)), ..right.clone() }), malformed);
     for encrypted in
         ["-----BEGIN ENCRYPTED PRIVATE KEY-----\nAAAA\n", "-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\n"]
     {
@@ -88,7 +94,7 @@ fn a_key_of_another_certificate_is_refused() {
 fn a_key_is_never_shown() {
     let (_, right) = right();
     let shown = format!("{right:?}");
-    assert_eq!(shown, "Pems { certificate: Pem(node.crt), key: Pem(node.key), trusted: Pem(ca.crt) }");
+    assert_eq!(shown, "Pems { certificate: Pem(node.crt), key: Pem(node.key), trusted: Some(Pem(ca.crt)) }");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use runtime::sim::{World, WorldOptions};
 use runtime::{AlignedBuf, OpenOptions, Runtime};
 
 use super::*;
-use crate::{Credentials, Source, Sources};
+use crate::{Credentials, ServerCredentials, ServerOptions, Source, Sources};
 
 const CERTIFICATE: &str = "/tmp/node.crt";
 const KEY: &str = "/tmp/node.key";
@@ -45,7 +45,7 @@ async fn write_all(runtime: &Runtime, issued: &Issued, trusted: &str) {
 async fn start(runtime: &Runtime, issued: &Issued, trusted: &str) -> Identity {
     write_all(runtime, issued, trusted).await;
     let file = |path: &str| Source::File(PathBuf::from(path));
-    let sources = Sources { certificate: file(CERTIFICATE), key: file(KEY), trusted: file(TRUSTED) };
+    let sources = Sources { certificate: file(CERTIFICATE), key: file(KEY), trusted: Some(file(TRUSTED)) };
     let pems = sources.read(runtime).await.expect("the files are there");
     Credentials::new(sources, pems, Options::default()).expect("the PEM is right").identity(runtime)
 }
@@ -75,6 +75,46 @@ fn changed_files_are_used_once_all_are_exchanged() {
         write(&runtime, TRUSTED, &new.pem).await;
         runtime.sleep(A_WHILE).await;
         assert!(is_of(&runtime, &identity, &new) && !is_of(&runtime, &identity, &old));
+    });
+}
+
+#[test]
+fn a_reload_that_is_asked_for_takes_the_files_at_once() {
+    with_machine(async |runtime| {
+        let (old, new) = (Authority::new("old"), Authority::new("new"));
+        let identity = start(&runtime, &old.issue(&[ADDRESS], VALID), &old.pem).await;
+        write_all(&runtime, &new.issue(&[ADDRESS], VALID), &new.pem).await;
+        assert!(is_of(&runtime, &identity, &old));
+        identity.reload();
+        // Less than the time between two looks.
+        runtime.sleep(Duration::from_secs(1)).await;
+        assert!(is_of(&runtime, &identity, &new));
+    });
+}
+
+#[test]
+fn a_server_s_files_are_followed_and_an_expired_certificate_is_not_taken() {
+    with_machine(async |runtime| {
+        let (old, new) = (Authority::new("old"), Authority::new("new"));
+        write_all(&runtime, &old.issue(&[ADDRESS], VALID), "").await;
+        let file = |path: &str| Source::File(PathBuf::from(path));
+        let sources = Sources { certificate: file(CERTIFICATE), key: file(KEY), trusted: None };
+        let pems = sources.read(&runtime).await.expect("the files are there");
+        let credentials = ServerCredentials::new(sources, pems, ServerOptions::default()).expect("the PEM is right");
+        let identity = credentials.identity(&runtime);
+        let is_of = |authority: &Authority| {
+            let now = runtime.wall_clock_micros();
+            let mut client = member(authority, Options::default()).dial(now, address(ADDRESS));
+            let mut served = identity.accept(now);
+            shake(&mut client, &mut served, usize::MAX).iter().all(Result::is_ok)
+        };
+        assert!(is_of(&old));
+        write_all(&runtime, &new.issue(&[ADDRESS], EXPIRED), "").await;
+        runtime.sleep(A_WHILE).await;
+        assert!(is_of(&old), "an expired certificate is not taken");
+        write_all(&runtime, &new.issue(&[ADDRESS], VALID), "").await;
+        runtime.sleep(A_WHILE).await;
+        assert!(is_of(&new) && !is_of(&old));
     });
 }
 
@@ -110,7 +150,7 @@ fn a_file_that_is_too_long_is_refused_by_its_name_without_being_read() {
         for length in [crate::PEM_BYTES_MAX + 1, 2 * runtime::READ_FILE_BYTES_MAX] {
             file.set_len(length).await.expect("the disk has room");
             let source = Source::File(PathBuf::from(CERTIFICATE));
-            let sources = Sources { certificate: source.clone(), key: source.clone(), trusted: source };
+            let sources = Sources { certificate: source.clone(), key: source.clone(), trusted: Some(source) };
             let refused = sources.read(&runtime).await.expect_err("it is too long").to_string();
             assert_eq!(refused, "/tmp/node.crt has more than 1048576 bytes");
         }

@@ -66,7 +66,8 @@ impl RangeMove {
         self.old.contains(&receiver) && self.renewed != Some(receiver)
     }
 
-    /// The nodes that `receiver` copies from, merged, of those that can serve: the counterpart, or one in every quorum of the old set, the nearest first.
+    /// The nodes that `receiver` copies from, merged, of those that can serve: the counterpart, or one in every quorum of the old set, the nearest first. Replicas
+    /// that are given up as lost are sources where too few others are left: nothing waits for them, but one that serves may be all that has a write.
     pub fn sources(
         &self,
         ring: &Ring,
@@ -80,18 +81,23 @@ impl RangeMove {
         }
         let near = self.near(ring, receiver);
         let own = usize::from(self.counts_itself(receiver));
-        let others = self.old.iter().copied().filter(|&node| self.may_give(receiver, node) && can_serve(node));
+        let others = self.old.iter().copied().filter(|&node| node != receiver && can_serve(node));
         let (mut sources, far): (Vec<_>, Vec<_>) = others.partition(|&node| ring.node(node).datacenter == near);
         let found = [sources.len() + own, sources.len() + far.len() + own];
-        let groups = self.groups(ring, receiver);
+        let groups = self.groups(ring, receiver, can_serve);
         for ((datacenter, needed), found) in groups.into_iter().zip(found) {
             if found < needed {
                 return Err(TooFewSources { needed, found, datacenter: datacenter.map(Into::into) });
             }
         }
-        // The near ones stand first, and of the whole set no fewer are needed than of a part.
-        sources.extend(far);
         let [(_, needed_near), (_, needed)] = groups;
+        let is_lost = |node: &NodeIndex| self.lost.contains(node);
+        sources.sort_by_key(is_lost);
+        let mut rest = sources.split_off(needed_near.saturating_sub(own).min(sources.len()));
+        rest.extend(far);
+        rest.sort_by_key(is_lost);
+        sources.extend(rest);
+        // Of the whole set no fewer are needed than of a part.
         sources.truncate(needed.max(needed_near).saturating_sub(own));
         Ok(sources)
     }
@@ -122,34 +128,36 @@ impl RangeMove {
         self.from.as_deref().unwrap_or_else(|| &ring.node(receiver).datacenter)
     }
 
-    /// How many sources are needed of the near datacenter, and of all. Where a datacenter is named, of others none.
-    fn groups<'a>(&'a self, ring: &'a Ring, receiver: NodeIndex) -> [(Option<&'a str>, usize); 2] {
+    /// How many sources are needed of the near datacenter, and of all: one in every quorum, or as many as there are. Where a datacenter is named, of others none.
+    fn groups<'a>(
+        &'a self,
+        ring: &'a Ring,
+        receiver: NodeIndex,
+        can_serve: impl Fn(NodeIndex) -> bool,
+    ) -> [(Option<&'a str>, usize); 2] {
         let near = self.near(ring, receiver);
-        let needed = |part: &[NodeIndex]| {
-            // Data that is renewed is copied from others, if there are any.
-            let givers = part.iter().filter(|&&node| node != receiver || self.counts_itself(receiver)).count();
-            self.in_every_quorum(part).min(givers)
+        // Data that is renewed is copied from others, if there are any.
+        let is_source = |node: &NodeIndex| match *node == receiver {
+            true => self.counts_itself(receiver),
+            false => !self.lost.contains(node) || can_serve(*node),
         };
+        let needed =
+            |part: &[NodeIndex]| part.len().div_ceil(2).min(part.iter().filter(|node| is_source(node)).count());
         let part: Vec<NodeIndex> = of_datacenter(&self.old, ring, near).collect();
         let whole = if self.from.is_some() { 0 } else { needed(&self.old) };
         [(Some(near), needed(&part)), (None, whole)]
     }
 
-    /// True if a replica's data counts as a source's, other than the receiver's own.
-    fn may_give(&self, receiver: NodeIndex, node: NodeIndex) -> bool {
-        node != receiver && self.old.contains(&node) && !self.lost.contains(&node)
-    }
-
-    /// True if what `receiver` has confirmed to have copied, of the nodes `from`, is enough.
+    /// True if what `receiver` has confirmed to have copied, of the nodes `from`, is enough. Of replicas that are given up as lost, those of `from` could serve.
     pub fn is_copied(&self, ring: &Ring, receiver: NodeIndex, from: &[NodeIndex]) -> bool {
         if self.single_source(ring, receiver).is_some_and(|source| from.contains(&source)) {
             return true;
         }
         let given = |node: &NodeIndex| match *node == receiver {
             true => self.counts_itself(receiver),
-            false => self.may_give(receiver, *node) && from.contains(node),
+            false => from.contains(node),
         };
-        self.groups(ring, receiver)
+        self.groups(ring, receiver, |node| from.contains(&node))
             .into_iter()
             .all(|(datacenter, needed)| part_of(&self.old, ring, datacenter).filter(given).count() >= needed)
     }

@@ -180,6 +180,15 @@ impl Operation {
         matches!(&self.target, Target::Replication { keyspace: of, .. } if of == keyspace)
     }
 
+    /// True if a node gets other tokens by it, or copies its ranges again: it may end only while the node is of the ring.
+    pub fn names(&self, node: HostId) -> bool {
+        match &self.target {
+            Target::Tokens(nodes) => nodes.contains_key(&node),
+            Target::Copy { node: of, .. } => *of == node,
+            Target::Replication { .. } => false,
+        }
+    }
+
     /// The nodes that leave, and hand on what they keep for others before it is done. One that is removed is lost.
     pub fn hands_on(&self) -> impl Iterator<Item = HostId> + '_ {
         let nodes = match &self.target {
@@ -216,7 +225,7 @@ impl Operation {
                 let all: BTreeSet<Token> = nodes.values().flatten().copied().collect();
                 let ascend = |tokens: &Vec<Token>| tokens.windows(2).all(|pair| pair[0] < pair[1]);
                 let count = nodes.values().map(Vec::len).sum::<usize>();
-                !nodes.is_empty() && nodes.values().all(ascend) && all.len() == count && !all.contains(&Token::MIN)
+                !nodes.is_empty() && nodes.values().all(ascend) && all.len() == count
             }
             Target::Replication { before, after, .. } => before != after,
             Target::Copy { .. } => true,

@@ -171,8 +171,16 @@ fn an_operation_by_force_ends_with_what_is_left() {
             let range_move = sets.range_move().without(&lost);
             assert!(ends(&sets, &range_move, alive), "{} without {lost:?}", sets.name());
             for receiver in range_move.receivers(&ring) {
-                let sources = range_move.sources(&ring, receiver, |_| true).expect("what is left is enough");
-                assert!(sources.iter().all(|node| !lost.contains(node)), "what is given up is not copied from");
+                let is_left = |node| !lost.contains(&node);
+                let sources = range_move.sources(&ring, receiver, is_left).expect("what is left is enough");
+                assert!(sources.into_iter().all(is_left), "what is given up is not waited for");
+                // Those that serve all the same are as good as others.
+                let given_up_but_up = range_move.sources(&ring, receiver, |_| true).expect("all serve");
+                assert!(
+                    sets.range_move().is_copied(&ring, receiver, &given_up_but_up),
+                    "{} without {lost:?}",
+                    sets.name()
+                );
             }
         }
     }

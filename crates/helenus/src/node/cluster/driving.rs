@@ -8,6 +8,8 @@ use metadata::group::Index;
 use topology::operations::{Operation, OperationId, Operations, Phase, RangeMove, Target};
 use topology::{HostId, Ring};
 
+use super::tries::Tries;
+
 /// This node's part in operations.
 #[derive(Default)]
 pub(super) struct Driving {
@@ -19,10 +21,15 @@ pub(super) struct Driving {
     pub(super) seen: RefCell<BTreeMap<OperationId, Seen>>,
     /// As the leader: why an operation does not go on, as it was said last.
     pub(super) waits: RefCell<BTreeMap<OperationId, String>>,
+    /// As the leader: queued operations that were refused since all were asked for.
+    pub(super) refused: RefCell<BTreeSet<OperationId>>,
     /// As a receiver: a copy is made.
     pub(super) is_receiving: Cell<bool>,
-    /// Operations in Copy for which this node has nothing to copy: to find that out takes some time.
-    pub(super) nothing_to_copy: RefCell<BTreeSet<OperationId>>,
+    /// As a receiver: the copies that were begun.
+    pub(super) tries: RefCell<Tries>,
+    /// Operations in Copy for which this node has nothing to copy, and the version of the schema by which it has not: to find that out takes some time. A table may be the
+    /// first one of another replication.
+    pub(super) nothing_to_copy: RefCell<BTreeMap<OperationId, [u8; 16]>>,
     /// This node leaves, and hands on its hints and batches.
     pub(super) is_handing_on: Cell<bool>,
     /// Leftovers are dropped.
@@ -62,9 +69,14 @@ impl Driving {
     /// The operations are these from now on.
     pub(super) fn note(&self, next: &Operations) {
         let before = self.known.replace(next.clone());
-        self.nothing_to_copy.borrow_mut().retain(|id| next.operation(*id).is_some());
+        self.nothing_to_copy.borrow_mut().retain(|id, _| next.operation(*id).is_some());
+        self.tries.borrow_mut().retain(|id| next.operation(id).is_some());
         for operation in next.all() {
             let was = before.operation(operation.id).map(|was| was.phase);
+            if was.is_none() && !operation.lost.is_empty() {
+                let lost = listed(&operation.lost);
+                tracing::warn!(operation = operation.id.0, %lost, "operation by force: data that only these nodes have may be lost");
+            }
             if was != Some(operation.phase) {
                 tracing::info!(operation = operation.id.0, kind = %operation.kind, phase = %operation.phase, "operation");
             }
@@ -114,6 +126,10 @@ impl Driving {
         let is_of = |target: &Target| matches!(target, Target::Tokens(nodes) if nodes.contains_key(&host_id));
         self.known().all().any(|operation| is_of(&operation.target))
     }
+}
+
+fn listed(hosts: &BTreeSet<HostId>) -> String {
+    hosts.iter().map(HostId::to_string).collect::<Vec<_>>().join(", ")
 }
 
 /// The operation that does the work of one that was aborted: joins that are made one, a replacement that begins again.

@@ -5,7 +5,7 @@
 //! | leader | an operation whose turn it is | asks for its plan: tokens are fixed |
 //! | leader | the condition of the present phase is met ([`waits_for`]) | asks for the next phase, or for the end |
 //! | receiver | an operation in Copy that it has not confirmed | copies; asks for its confirmation when all is durable |
-//! | receiver | its copy fails | says why, and begins again after a rest |
+//! | receiver | its copy fails | says why, and begins again after a rest; copies for other operations have their turn meanwhile |
 //! | leaving node | its operation is in ReadNew | hands on its hints and batches; asks for its confirmation when it has none any more |
 //! | any | it is unclean, and copies nothing | drops what it does not keep; asks to be noted as clean when that is durable |
 //!
@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::time::Duration;
 
-use cluster::coordinator::{KeyspaceToCopy, receiving};
+use cluster::coordinator::{KeyspaceToCopy, ReceiveFailed, receiving};
 use membership::{OperationRequest, OperationsDomain, Planning, TopologyDomain};
 use metadata::group::{Answer, Driver, Index, Member, node_id};
 use query::{Engine, OPERATION, SchemaDomain, clean_up, settings, unplaced};
@@ -24,16 +24,15 @@ use raft::RoleName;
 use runtime::{Group, Runtime};
 use schema::Schema;
 use topology::nodes::NodeState;
-use topology::operations::{Confirmed, Operation, OperationId, Phase, Waiting, waits_for};
+use topology::operations::{Confirmed, Operation, OperationId, Operations, Phase, Waiting, waits_for};
 use topology::{Epoch, HostId, NodeIndex, ReplicationStrategy, Ring, Strategies};
 
 use super::driving::{Driving, Moves, Seen};
 
 /// Between two tries of a request.
 const AGAIN: Duration = Duration::from_millis(500);
-/// Between two tries of a copy that failed, at first and at most.
-const REST_MIN: Duration = Duration::from_millis(500);
-const REST_MAX: Duration = Duration::from_secs(10);
+/// Between two tries of a cleanup that failed.
+const REST: Duration = Duration::from_secs(10);
 
 /// This node, as operations need it.
 pub(super) struct Operator {
@@ -102,6 +101,7 @@ pub(super) fn drive(node: &Rc<Operator>) {
         _ => {
             driving.seen.borrow_mut().clear();
             driving.waits.borrow_mut().clear();
+            driving.refused.borrow_mut().clear();
             Vec::new()
         }
     });
@@ -122,6 +122,7 @@ pub(super) fn drive(node: &Rc<Operator>) {
             && !reason.is_empty()
         {
             say_once(&node.driving, id, String::from_utf8_lossy(reason).into_owned());
+            node.driving.refused.borrow_mut().insert(id);
         }
         if !matches!(answer, Answer::Applied { .. }) {
             node.runtime.sleep(AGAIN).await;
@@ -139,7 +140,7 @@ fn say_once(driving: &Driving, id: OperationId, reason: String) {
     }
 }
 
-/// Looks at all operations: those that run, then the first whose turn it is.
+/// Looks at all operations: those that run, then the first whose turn it is. One that was refused lets those that may be planned beside it have their turn.
 fn look(node: &Operator, member: &Member) -> Vec<Look> {
     let (state, epoch) = (member.state().cluster(), member.state().epoch());
     let operations = state.of::<OperationsDomain>();
@@ -185,9 +186,18 @@ fn look(node: &Operator, member: &Member) -> Vec<Look> {
             Some(waiting) => Look::Waits(operation.id, waiting.to_string()),
         });
     }
-    let next = operations.all().find(|operation| operations.may_plan(operation.id));
-    looks.extend(next.map(|operation| Look::Step(OperationRequest::Step(operation.id, Phase::Queued))));
+    let next = next_to_plan(operations, &mut node.driving.refused.borrow_mut());
+    looks.extend(next.map(|id| Look::Step(OperationRequest::Step(id, Phase::Queued))));
     looks
+}
+
+/// The first operation that may be planned and is not among those that were refused; where all were, they are asked for again from the first one on.
+fn next_to_plan(operations: &Operations, refused: &mut BTreeSet<OperationId>) -> Option<OperationId> {
+    let queued = || operations.all().map(|operation| operation.id).filter(|id| operations.may_plan(*id));
+    queued().find(|id| !refused.contains(id)).or_else(|| {
+        refused.clear();
+        queued().next()
+    })
 }
 
 fn moves_of(planning: &Planning<'_>, operation: &Operation) -> Result<Moves, String> {
@@ -211,64 +221,71 @@ pub(super) fn receive(node: &Rc<Operator>) {
     }
     let own = node.own;
     let operations = node.driving.known();
-    let mut waiting = operations.running().filter(|operation| {
+    let waiting = operations.running().filter(|operation| {
         operation.phase == Phase::Copy && !operation.is_without_copy && !operation.copied.contains(&own)
     });
     // Several may be in Copy: each of another keyspace.
-    let is_receiver = |operation: &&Operation| {
-        if driving.nothing_to_copy.borrow().contains(&operation.id) {
+    let schema = engine.schema();
+    let is_receiver = |operation: &Operation| {
+        let known = driving.nothing_to_copy.borrow().get(&operation.id).copied();
+        if known == Some(schema.version()) {
             return false;
         }
-        let keyspaces = keyspaces_to_copy(&engine.schema(), operation);
-        let is_receiver = receiving(engine.coordinator()).is_receiver(operation, &keyspaces).unwrap_or_else(|error| {
-            tracing::warn!(operation = operation.id.0, %error, "cannot tell what to copy");
-            false
-        });
-        if !is_receiver {
-            driving.nothing_to_copy.borrow_mut().insert(operation.id);
+        let keyspaces = keyspaces_to_copy(&schema, operation);
+        match receiving(engine.coordinator()).is_receiver(operation, &keyspaces) {
+            Ok(true) => return true,
+            // The list of operations is not that of the entry yet.
+            Err(ReceiveFailed::Ended) => return false,
+            Ok(false) if known.is_none() => {
+                tracing::info!(operation = operation.id.0, "nothing to copy: this node gains no ranges");
+            }
+            Ok(false) => {}
+            Err(error) => tracing::warn!(operation = operation.id.0, %error, "cannot tell what to copy"),
         }
-        is_receiver
+        driving.nothing_to_copy.borrow_mut().insert(operation.id, schema.version());
+        false
     };
-    let Some(operation) = waiting.find(is_receiver).cloned() else { return };
-    drop(waiting);
+    let due = driving.tries.borrow().due(waiting.map(|operation| operation.id), node.runtime.now());
+    let mut due = due.into_iter().filter_map(|id| operations.operation(id));
+    let Some(operation) = due.find(|operation| is_receiver(operation)).cloned() else { return };
+    drop(due);
     drop(operations);
     driving.is_receiving.set(true);
     let node = Rc::clone(node);
     let runtime = node.runtime.clone();
     drop(runtime.spawn(Group::Maintenance, async move {
-        copy(&node, operation).await;
+        copy(&node, &operation).await;
         node.driving.is_receiving.set(false);
     }));
 }
 
-/// Copies until all is durable and the cluster knows it, or the operation is in another phase.
-async fn copy(node: &Operator, operation: Operation) {
+/// Copies, once: what fails has its turn again after others. Where all is durable, waits until the cluster knows it, or the operation is in another phase.
+async fn copy(node: &Operator, operation: &Operation) {
     let (own, id, engine) = (node.own, operation.id, &node.engine);
-    let began = node.runtime.now();
-    tracing::info!(operation = id.0, "copying the ranges that this node gains");
-    let mut rest = REST_MIN;
-    while node.driving.is_in(id, Phase::Copy) {
-        let keyspaces = keyspaces_to_copy(&engine.schema(), &operation);
-        receiving(engine.coordinator()).note_regressed(node.driver.with_member(|member, _| regressed(member)));
-        match receiving(engine.coordinator()).receive(&operation, &keyspaces).await {
-            Ok(figures) => {
-                let seconds = (node.runtime.now() - began).as_secs_f64();
-                tracing::info!(
-                    operation = id.0,
-                    rows = figures.rows,
-                    bytes = figures.bytes,
-                    seconds,
-                    "copied the ranges that this node gains"
-                );
-                break;
-            }
-            Err(error) => {
-                stdx::sometimes!("a copy for an operation begins again");
-                tracing::warn!(operation = id.0, %error, "copy not made; retrying");
-            }
+    let (began, is_first) = node.driving.tries.borrow_mut().begin(id, node.runtime.now());
+    if is_first {
+        tracing::info!(operation = id.0, "copying the ranges that this node gains");
+    }
+    let keyspaces = keyspaces_to_copy(&engine.schema(), operation);
+    receiving(engine.coordinator()).note_regressed(node.driver.with_member(|member, _| regressed(member)));
+    match receiving(engine.coordinator()).receive(operation, &keyspaces).await {
+        Ok(figures) => {
+            let seconds = (node.runtime.now() - began).as_secs_f64();
+            tracing::info!(
+                operation = id.0,
+                rows = figures.rows,
+                bytes = figures.bytes,
+                seconds,
+                "copied the ranges that this node gains"
+            );
         }
-        node.runtime.sleep(rest).await;
-        rest = (rest * 2).min(REST_MAX);
+        Err(ReceiveFailed::Ended) => return,
+        Err(error) => {
+            stdx::sometimes!("a copy for an operation begins again");
+            tracing::warn!(operation = id.0, %error, "copy not made; retrying");
+            node.driving.tries.borrow_mut().failed(id, node.runtime.now());
+            return;
+        }
     }
     while node.driving.is_in(id, Phase::Copy) && !node.driving.has_copied(id, own) {
         let answer = ask(node, &OperationRequest::Copied(id, own)).await;
@@ -332,7 +349,7 @@ pub(super) fn clean(node: &Rc<Operator>) {
             }
             Err(error) => {
                 tracing::warn!(%error, "leftovers not dropped; retrying");
-                node.runtime.sleep(REST_MAX).await;
+                node.runtime.sleep(REST).await;
             }
         }
         // Its own shards may have it a moment later.
@@ -356,4 +373,44 @@ fn keyspaces_to_copy(schema: &Schema, operation: &Operation) -> Vec<KeyspaceToCo
 async fn ask(node: &Operator, request: &OperationRequest) -> Answer {
     let intention = [&[OPERATION][..], &request.to_bytes()].concat();
     node.driver.propose(node.driver.new_id(), intention).await
+}
+
+#[cfg(test)]
+mod tests {
+    use topology::operations::{Kind, OperationChange, Target};
+
+    use super::*;
+
+    /// Two ALTERs of one keyspace and one of another.
+    fn queued() -> Operations {
+        let factor = |replication_factor| ReplicationStrategy::Simple { replication_factor };
+        let alter = |(number, keyspace): (u64, &str)| {
+            let (keyspace, before, after) = (keyspace.to_owned(), factor(number as u32), factor(number as u32 + 1));
+            OperationChange::Queue(Rc::new(Operation {
+                id: OperationId(number),
+                kind: Kind::Replication,
+                phase: Phase::Queued,
+                target: Target::Replication { keyspace, before, after },
+                lost: BTreeSet::new(),
+                copied: BTreeSet::new(),
+                has_given_tokens: false,
+                is_without_copy: false,
+                is_forced: false,
+            }))
+        };
+        Operations::default().apply([(1, "one"), (2, "one"), (3, "other")].map(alter))
+    }
+
+    #[test]
+    fn an_operation_that_is_refused_lets_others_have_their_turn() {
+        let (operations, mut refused) = (queued(), BTreeSet::new());
+        let [first, other] = [1, 3].map(OperationId);
+        assert_eq!(next_to_plan(&operations, &mut refused), Some(first));
+        refused.insert(first);
+        assert_eq!(next_to_plan(&operations, &mut refused), Some(other), "the second one touches the first one");
+        refused.insert(other);
+        assert_eq!(next_to_plan(&operations, &mut refused), Some(first), "all were refused");
+        assert!(refused.is_empty());
+        assert_eq!(next_to_plan(&Operations::default(), &mut refused), None);
+    }
 }

@@ -34,6 +34,7 @@ pub(in crate::node) fn operations_facts(cluster: &Cluster) -> OperationsFacts {
             Target::Tokens(_) | Target::Copy { .. } => None,
         },
         copied: operation.copied.iter().map(HostId::to_string).collect(),
+        lost: operation.lost.iter().map(HostId::to_string).collect(),
         waits_for: waits.get(&operation.id).cloned(),
     };
     let unclean = operations.unclean().map(|host| host.to_string()).collect();

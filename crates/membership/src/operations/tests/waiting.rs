@@ -123,7 +123,7 @@ fn a_removal_waits_in_copy_for_the_replicas_of_a_later_table() {
     site.settings.insert(ReplicationStrategy::Simple { replication_factor: 1 });
     let waiting = site.waits(1, &[1]).expect("the only replica is down");
     assert!(matches!(&waiting, Waiting::Up { down, .. } if *down == [host(1)]), "{waiting}");
-    let again = site.planning().leave_by_force(&removal(true), [host(1)].into());
+    let again = site.planning().leave_again(&removal(true), [host(1)].into());
     site.apply(again.expect("it may be aborted").expect("it begins again"));
     site.clean();
     for phase in [Phase::Planned, Phase::WriteBoth, Phase::Copy] {

@@ -57,6 +57,11 @@ impl<'a> NodesPlanner<'a> {
             Ok(nodes) => nodes,
             Err(error) => return refused(&error),
         };
+        if let Request::Remove(id) = request
+            && let Some(operation) = self.operations.all().find(|operation| operation.names(id))
+        {
+            return refused(&OperationError::Removed { node: id, operation: operation.id });
+        }
         match &request {
             // After the fences: a wiped member needs the sentence that names `--replace`.
             Request::Register(registration) if !nodes.is_empty() && self.is_new(registration.host_id) => {
@@ -116,12 +121,12 @@ impl<'a> NodesPlanner<'a> {
         let down: BTreeSet<HostId> = self.registry.nodes().map(|(id, _)| id).filter(|id| !is_up(*id)).collect();
         if nodes.is_empty() {
             let is_lost = leave.departure == Departure::Removal && down.contains(&leave.host_id);
-            let is_forced = leave.is_forced && down.contains(&leave.host_id);
             let again = |planning: &Planning<'_>| {
-                let given_up = is_lost.then(|| planning.give_up_hints(leave.host_id)).flatten();
-                given_up.map(Ok).or_else(|| is_forced.then(|| planning.leave_by_force(&leave, down)).flatten())
+                let given_up = planning.give_up_hints(leave.host_id).map(Ok);
+                given_up.or_else(|| planning.leave_again(&leave, down))
             };
-            let mut changes = self.with_planning(again).unwrap_or_else(|| Ok(PlannedChanges::default()));
+            let changes = is_lost.then(|| self.with_planning(again)).flatten();
+            let mut changes = changes.unwrap_or_else(|| Ok(PlannedChanges::default()));
             if let (Ok(changes), true) = (&mut changes, is_lost) {
                 changes.operations.extend(self.given_up(&leave));
             }
@@ -408,6 +413,19 @@ mod tests {
         assert!(site.registry.has_left(LEAVES));
         let malformed = site.planner().leaving(&[9], &|_| true);
         assert!(matches!(malformed, Plan::Refused(words) if words.contains(&b'9')));
+    }
+
+    /// A ring without it is none that the operation can be carried out on.
+    #[test]
+    fn a_node_is_not_removed_while_an_operation_names_it() {
+        let mut site = Site::new(&[KEYSPACE, TABLE]);
+        site.decommission(2).expect("it may");
+        site.registry = site.registry.apply([NodeChange::SetTokens(LEAVES, Vec::new())]);
+        let refused = site.remove(&voters(&[1])).expect_err("an operation names it");
+        assert!(refused.contains("operation 1 is of node"), "{refused}");
+        let id = site.operations.all().next().expect("it waits").id;
+        site.operations = site.operations.apply([OperationChange::Abort(id, BTreeSet::new())]);
+        site.remove(&voters(&[1])).expect("it may");
     }
 
     /// Its disk may be gone, and nothing else begins before its operation ends.

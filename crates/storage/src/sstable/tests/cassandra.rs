@@ -166,18 +166,25 @@ async fn same(runtime: &Runtime, folder: &Path, descriptor: &Descriptor, random:
     }
 }
 
+/// A third of the files of each version where `HELENUS_SAMPLE` chooses one, as a change's run does by its commit's hash; else all.
 #[test]
 fn files_of_every_version_are_read_as_a_memtable_is() {
-    let versions = on_disk("cassandra", |runtime, _| async move {
+    let sample: Option<usize> =
+        std::env::var("HELENUS_SAMPLE").ok().map(|number| number.parse().expect("HELENUS_SAMPLE is a number"));
+    let versions = on_disk("cassandra", move |runtime, _| async move {
         let mut random = Random(17);
-        let mut versions = BTreeMap::new();
+        let mut versions: BTreeMap<String, [usize; 3]> = BTreeMap::new();
         for (folder, descriptor) in fixtures() {
-            same(&runtime, &folder, &descriptor, &mut random).await;
-            *versions.entry(descriptor.version.name().to_owned()).or_insert(0) += 1;
+            let counts = versions.entry(descriptor.version.name().to_owned()).or_default();
+            let place = counts.iter().sum::<usize>() % 3;
+            counts[place] += 1;
+            if sample.is_none_or(|sample| place == sample % 3) {
+                same(&runtime, &folder, &descriptor, &mut random).await;
+            }
         }
         versions
     });
-    assert!(versions.len() >= 4 && versions.values().all(|&count| count > 20), "{versions:?}");
+    assert!(versions.len() >= 4 && versions.values().flatten().all(|&count| count > 6), "{versions:?}");
 }
 
 /// The components without which no row is found.

@@ -69,11 +69,33 @@ fn too_few_sources_are_refused_in_words() {
     assert_eq!(refused, TooFewSources { needed: 2, found: 1, datacenter: Some("dc0".into()) });
     assert_eq!(of.sources(&ring, NodeIndex(6), |node| node.0 != 0), Ok(nodes(&[2, 4])));
     assert_eq!(of.sources(&ring, NodeIndex(6), |_| true), Ok(nodes(&[0])), "the counterpart alone");
-    let forced = of.without(&[NodeIndex(0), NodeIndex(2)].into());
-    assert_eq!(forced.sources(&ring, NodeIndex(6), |_| true), Ok(nodes(&[4])));
-    assert!(
-        forced.is_copied(&ring, NodeIndex(6), &nodes(&[4])) && !forced.is_copied(&ring, NodeIndex(6), &nodes(&[0, 2]))
-    );
+}
+
+/// A is dead, B was down for the moment when A was removed by force, and is back: A and B alone may have a write that a quorum has acknowledged.
+#[test]
+fn a_replica_that_was_given_up_is_a_source_when_it_serves() {
+    let ring = ring();
+    let [a, b, c, d] = [0, 2, 4, 6].map(NodeIndex);
+    let of = range_move(&[0, 2, 4], &[6, 2, 4]).without(&[a, b].into());
+    assert_eq!(of.sources(&ring, d, |node| node != a), Ok(vec![c, b]));
+    assert_eq!(of.sources(&ring, d, |node| node == c), Ok(vec![c]), "nothing waits for it");
+    assert_eq!(of.sources(&ring, d, |node| node == b).unwrap_err().needed, 2, "one that is not given up is waited for");
+    assert!(of.is_copied(&ring, d, &[c]) && of.is_copied(&ring, d, &[b, c]) && !of.is_copied(&ring, d, &[b]));
+    let only_a = range_move(&[0, 2, 4], &[6, 2, 4]).without(&[a].into());
+    assert_eq!(only_a.sources(&ring, d, |_| true), Ok(vec![b, c]), "those that are not given up are enough");
+    // A staying replica that copies has been down itself.
+    let lowered = range_move(&[0, 2, 4], &[2]).without(&[a, b].into());
+    assert_eq!(lowered.sources(&ring, b, |node| node != a), Ok(vec![c]));
+}
+
+/// Of the near datacenter as many as it needs, also if they are given up; beside them others first.
+#[test]
+fn replicas_that_were_given_up_fill_the_part_of_a_datacenter() {
+    let ring = ring();
+    let of = range_move(&[0, 2, 4, 1, 3, 5], &[6, 2, 4, 1, 3, 5]).without(&[NodeIndex(0), NodeIndex(2)].into());
+    let sources = |down: u16| of.sources(&ring, NodeIndex(6), |node| node.0 != down);
+    assert_eq!(sources(0), Ok(nodes(&[4, 2, 1])));
+    assert_eq!(sources(9), Ok(nodes(&[4, 0, 1])));
 }
 
 /// A write is acknowledged by B and R; A has missed it, and R has it no more.

@@ -8,9 +8,12 @@ import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
 import java.net.InetSocketAddress;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
+import javax.net.ssl.SSLContext;
 
 /** A running server. The Python harness starts it, ends it and judges its log. */
 final class Node {
@@ -25,9 +28,19 @@ final class Node {
   }
 
   static Node start(Configuration configuration) throws IOException {
+    return start(List.of(configuration.reactor(), configuration.shards()));
+  }
+
+  /** A server that speaks TLS; the folder gets the certificates. */
+  static Node startWithTls(Path folder) throws IOException {
+    return start(List.of("uring", "2", folder.toString()));
+  }
+
+  private static Node start(List<String> arguments) throws IOException {
     String program = Configuration.SUITES.resolve("python/server.py").toString();
+    List<String> command = Stream.concat(Stream.of("python3", program), arguments.stream()).toList();
     Process process =
-        new ProcessBuilder("python3", program, configuration.reactor(), configuration.shards())
+        new ProcessBuilder(command)
             .redirectError(ProcessBuilder.Redirect.INHERIT)
             .start();
     BufferedReader said = new BufferedReader(new InputStreamReader(process.getInputStream()));
@@ -64,6 +77,16 @@ final class Node {
   /** A session that finds the version by itself, and reads the schema of every keyspace. */
   CqlSession connectAsItLikes() {
     return connect(options().withStringList(DefaultDriverOption.METADATA_SCHEMA_REFRESHED_KEYSPACES, List.of()));
+  }
+
+  /** A session under TLS. */
+  CqlSession connect(SSLContext context) {
+    return CqlSession.builder()
+        .addContactPoint(address)
+        .withLocalDatacenter("datacenter1")
+        .withConfigLoader(options().build())
+        .withSslContext(context)
+        .build();
   }
 
   private CqlSession connect(ProgrammaticDriverConfigLoaderBuilder options) {

@@ -1,5 +1,5 @@
 //! What the engine costs: CPU per write and per read with a million rows of the published table in memory, and the
-//! speed of a replay. `cargo run --profile fast -p helenus-storage --example engine_speed [rows] [folder]`.
+//! speed of a replay. `cargo run --release -p helenus-storage-tests --example engine_speed [rows] [folder]`.
 //!
 //! CPU time of the thread is what counts, as the gate of a request does; the disk's part shows only where the log makes
 //! writes wait.

@@ -1,16 +1,17 @@
-//! A TLS session on a socket: reads and writes go through the session, and the two directions do not wait for each other.
+//! A TLS session on a socket of the runtime: reads and writes go through the session, and the two directions do not wait for each other.
 //!
 //! The session is borrowed between two awaits only. What it has to say while it is read (an answer to new keys) goes out with the next write, so that one write is
-//! under way at a time. Writes are made of pieces of at most [`tls::OUTPUT_BYTES_MAX`] bytes, between which others may run. Of the buffers a session that waits keeps little:
-//! a node has several sessions with each other one.
+//! under way at a time. A read gives the text of one record at the most and a write is made of pieces of at most [`OUTPUT_BYTES_MAX`] bytes, and others may run between
+//! these. Of the buffers a session that waits keeps little: most of them wait.
 
-use std::cell::RefCell;
+use std::cell::{Ref, RefCell};
 use std::io;
 
 use runtime::{Runtime, TcpStream};
-use tls::{KEYING_BYTES, OUTPUT_BYTES_MAX, Session, SessionError};
+use thiserror::Error;
 
-use crate::handshake::{GreetingError, is_greeting};
+use crate::session::{KEYING_BYTES, OUTPUT_BYTES_MAX, Session};
+use crate::session_error::SessionError;
 
 /// Room that a read from the socket makes while there is much to be read.
 const READ_BYTES: usize = 16 << 10;
@@ -19,9 +20,23 @@ const IDLE_READ_BYTES: usize = 2 << 10;
 /// Room for writes that is kept from one to the next.
 const SENDING_KEPT: usize = 2 << 10;
 
+/// Why a handshake on a socket fails.
+#[derive(Debug, Error)]
+pub enum HandshakeError {
+    /// The connection failed.
+    #[error("connection failed: {0}")]
+    Io(#[from] io::Error),
+    /// The other end hung up.
+    #[error("connection closed during the handshake")]
+    Closed,
+    /// The two did not agree on a session.
+    #[error("{0}")]
+    Session(#[from] SessionError),
+}
+
 /// A session, and bytes that were received for it: all that moves with a connection to its shard.
 #[derive(Debug)]
-pub(crate) struct TlsState {
+pub struct TlsState {
     session: Session,
     received: Vec<u8>,
     /// How many of them the session has taken.
@@ -30,7 +45,8 @@ pub(crate) struct TlsState {
     room: usize,
 }
 
-pub(crate) struct TlsStream {
+/// A session on a socket. One read and one write may be under way at a time.
+pub struct TlsStream {
     runtime: Runtime,
     tcp: TcpStream,
     state: RefCell<TlsState>,
@@ -39,8 +55,14 @@ pub(crate) struct TlsStream {
 }
 
 impl TlsState {
-    pub(crate) fn new(session: Session) -> TlsState {
-        TlsState { session, received: Vec::new(), taken: 0, room: IDLE_READ_BYTES }
+    /// A session before its handshake.
+    pub fn new(session: Session) -> TlsState {
+        TlsState::after(session, Vec::new())
+    }
+
+    /// The same, and the first bytes that were received for it.
+    pub fn after(session: Session, received: Vec<u8>) -> TlsState {
+        TlsState { session, received, taken: 0, room: IDLE_READ_BYTES }
     }
 
     /// Gives the session bytes that were received. False: it has taken all.
@@ -52,14 +74,6 @@ impl TlsState {
         let taken = self.session.receive(rest)?;
         self.taken += taken;
         Ok(taken > 0)
-    }
-
-    /// The same during the handshake, whose errors name an end without TLS.
-    fn feed_handshake(&mut self) -> Result<(), GreetingError> {
-        self.feed().map(drop).map_err(|error| match is_greeting(&self.received) {
-            true => GreetingError::PlainPeer,
-            false => GreetingError::Tls(error),
-        })
     }
 
     /// Reads plain text into the spare capacity: how many bytes, 0 at the session's end; `None`: more must be received.
@@ -98,56 +112,68 @@ impl TlsState {
 }
 
 impl TlsStream {
-    pub(crate) fn new(runtime: &Runtime, tcp: TcpStream, state: TlsState) -> TlsStream {
+    /// A session that goes on on a socket.
+    pub fn new(runtime: &Runtime, tcp: TcpStream, state: TlsState) -> TlsStream {
         let (state, sending) = (RefCell::new(state), RefCell::new(Some(Vec::new())));
         TlsStream { runtime: runtime.clone(), tcp, state, sending }
     }
 
+    /// The session.
+    pub fn session(&self) -> Ref<'_, Session> {
+        Ref::map(self.state.borrow(), |state| &state.session)
+    }
+
+    /// Bytes that were received last, also those that the session has refused.
+    pub fn received(&self) -> Ref<'_, [u8]> {
+        Ref::map(self.state.borrow(), |state| state.received.as_slice())
+    }
+
     /// The socket under the session.
-    pub(crate) fn tcp(&self) -> &TcpStream {
+    pub fn tcp(&self) -> &TcpStream {
         &self.tcp
     }
 
     /// Bytes of its buffers, that of a read under way among them.
-    #[cfg(test)]
-    pub(crate) fn kept_bytes(&self) -> usize {
+    pub fn kept_bytes(&self) -> usize {
         let state = self.state.borrow();
         state.received.capacity().max(state.room) + self.sending.borrow().as_ref().map_or(0, Vec::capacity)
     }
 
     /// Keying material of the session, for the use that the label names.
-    pub(crate) fn keying_material(&self, label: &[u8]) -> Result<[u8; KEYING_BYTES], SessionError> {
+    pub fn keying_material(&self, label: &[u8]) -> Result<[u8; KEYING_BYTES], SessionError> {
         self.state.borrow().session.keying_material(label)
     }
 
-    pub(crate) fn into_parts(self) -> (TcpStream, TlsState) {
+    /// Takes the socket from the session.
+    pub fn into_parts(self) -> (TcpStream, TlsState) {
         (self.tcp, self.state.into_inner())
     }
 
     /// Shakes hands. Of one that fails, the other end is sent the reason.
-    pub(crate) async fn shake(&self) -> Result<(), GreetingError> {
+    pub async fn shake(&self) -> Result<(), HandshakeError> {
         loop {
-            self.send_output().await?;
+            let fed = self.state.borrow_mut().feed();
+            let sent = self.send_output().await;
+            let has_taken_all = !fed?;
+            sent?;
             if !self.state.borrow().session.is_handshaking() {
                 self.give_back();
                 return Ok(());
             }
-            if !self.receive().await? {
-                return Err(GreetingError::Closed);
-            }
-            let fed = self.state.borrow_mut().feed_handshake();
-            if let Err(error) = fed {
-                let _ = self.send_output().await;
-                return Err(error);
+            if has_taken_all && !self.receive().await? {
+                return Err(HandshakeError::Closed);
             }
         }
     }
 
-    pub(crate) async fn read(&self, mut buffer: Vec<u8>) -> (io::Result<usize>, Vec<u8>) {
+    /// Reads, as [`TcpStream::read`]: the text of one record at the most. 0: the other end has said that it sends nothing more.
+    pub async fn read(&self, mut buffer: Vec<u8>) -> (io::Result<usize>, Vec<u8>) {
         assert!(buffer.len() < buffer.capacity(), "a read needs room");
         loop {
             let read = self.state.borrow_mut().read(&mut buffer);
             if let Some(read) = read.map_err(io::Error::other).transpose() {
+                // Many small records may have come at once.
+                self.runtime.maybe_yield().await;
                 return (read, buffer);
             }
             match self.receive().await {
@@ -161,7 +187,8 @@ impl TlsStream {
         }
     }
 
-    pub(crate) async fn write_all(&self, buffer: Vec<u8>) -> (io::Result<()>, Vec<u8>) {
+    /// Writes, as [`TcpStream::write_all`].
+    pub async fn write_all(&self, buffer: Vec<u8>) -> (io::Result<()>, Vec<u8>) {
         let mut done = 0;
         while done < buffer.len() {
             let written = self.state.borrow_mut().session.write(&buffer[done..]);
@@ -188,7 +215,7 @@ impl TlsStream {
     }
 
     /// Ends sending: with TLS's own last word first, unless a write was cut.
-    pub(crate) async fn shutdown(&self) -> io::Result<()> {
+    pub async fn shutdown(&self) -> io::Result<()> {
         if self.sending.borrow().is_some() {
             self.state.borrow_mut().session.close();
             self.send_output().await?;

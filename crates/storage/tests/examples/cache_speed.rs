@@ -1,6 +1,6 @@
 //! What the row cache saves and costs: CPU per point read of a row of the published table from files without a cache, from the
 //! cache, and from a memtable; CPU of fills, and of a flush over rows that are cached.
-//! `cargo run --profile fast -p helenus-storage --example cache_speed [rows] [folder]`.
+//! `cargo run --release -p helenus-storage-tests --example cache_speed [rows] [folder]`.
 
 #[path = "cache_speed/published.rs"]
 mod published;

@@ -1,20 +1,8 @@
 //! TLS between nodes as files of Cassandra and ScyllaDB configure it, and what is refused with which words.
 
-#[path = "../../../../tls/src/tests/authority.rs"]
-mod authority;
-
-use super::super::{Config, Machine, Settings, file};
 use super::*;
-use authority::{Authority, VALID};
-
-fn config_of(text: &str) -> Result<Config, String> {
-    let mut settings = Settings::default();
-    let mut pointless = Vec::new();
-    file::read("c.yaml", text, &mut settings, &mut pointless).map_err(|error| error.to_string())?;
-    assert_eq!(pointless, Vec::<String>::new());
-    let machine = Machine { cpus: vec![0], memory_bytes: 4 << 30 };
-    settings.complete(&machine).map_err(|error| error.to_string())
-}
+use crate::config::encryption::testing::{Authority, Folder, VALID, config_of};
+use tls::Versions;
 
 /// A mapping of options, of which some are given.
 fn options(lines: &[&str]) -> String {
@@ -30,30 +18,6 @@ fn refused(lines: &[&str]) -> String {
     let refused = credentials(lines).map(|_| ()).expect_err("it is refused");
     let words = refused.strip_prefix("c.yaml, line 1: server_encryption_options: ");
     words.unwrap_or(&refused).to_owned()
-}
-
-/// Files of a test's own folder.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Folder {
-        let folder = std::env::temp_dir().join(format!("helenus-encryption-{}-{name}", std::process::id()));
-        std::fs::create_dir_all(&folder).expect("the temporary folder can be written");
-        Folder(folder)
-    }
-
-    /// A line that names a file with this text.
-    fn file(&self, option: &str, text: &str) -> String {
-        let path = self.0.join(option);
-        std::fs::write(&path, text).expect("the file can be written");
-        format!("{option}: {}", path.display())
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
 }
 
 #[test]

@@ -1,0 +1,148 @@
+//! From a statement about roles and permissions to changes: pure, so that any node plans alike, with the checks and words of Cassandra 5.0.6.
+//!
+//! Order, as there: what its parser refuses; what the actor may not do; what makes no sense with this state; the changes.
+
+mod cidr_groups;
+mod identity;
+mod membership;
+mod objects;
+mod permission;
+mod role;
+
+use std::collections::BTreeSet;
+
+use schema::Schema;
+
+use crate::bounds;
+use crate::change::AccessChange;
+use crate::check::{Actor, Settings, Subject};
+use crate::error::{AccessError, invalid};
+use crate::snapshot::Access;
+use crate::statement::{AccessStatement, Password};
+
+pub use cidr_groups::{drop_cidr_group, put_cidr_group};
+pub(crate) use objects::exists;
+pub use objects::{created, dropped, made_with_keyspace};
+
+/// The facts that planning needs besides state, schema and actor.
+#[derive(Debug, Clone, Copy)]
+pub struct AccessContext<'a> {
+    /// The session's keyspace, for tables without one.
+    pub current_keyspace: Option<&'a str>,
+    /// The datacenters of the cluster: ACCESS TO DATACENTERS names no others.
+    pub datacenters: &'a BTreeSet<String>,
+    /// The settings of the node.
+    pub settings: Settings,
+}
+
+/// A planned statement.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct AccessPlan {
+    /// To be applied together; empty if the statement changes nothing (IF NOT EXISTS).
+    pub changes: Vec<AccessChange>,
+    /// Warnings for the client.
+    pub warnings: Vec<String>,
+}
+
+/// Checks `statement` against the state and makes its changes.
+///
+/// # Panics
+/// If it has a plain password: no change contains one, so it is hashed before.
+pub fn plan_access(
+    access: &Access,
+    schema: &Schema,
+    statement: &AccessStatement,
+    actor: Actor<'_>,
+    context: &AccessContext<'_>,
+) -> Result<AccessPlan, AccessError> {
+    if let AccessStatement::CreateRole { options, .. } | AccessStatement::AlterRole { options, .. } = statement {
+        assert!(!matches!(options.password, Some(Password::Plain(_))), "a password is hashed before it is planned");
+    }
+    Planner::new(access, schema, actor, context).plan(statement)
+}
+
+/// The refusals of [`plan_access`] alone, also for a plain password: a password is hashed only for a statement that is not refused.
+pub fn check_access(
+    access: &Access,
+    schema: &Schema,
+    statement: &AccessStatement,
+    actor: Actor<'_>,
+    context: &AccessContext<'_>,
+) -> Result<(), AccessError> {
+    Planner::new(access, schema, actor, context).plan(statement).map(drop)
+}
+
+struct Planner<'a> {
+    access: &'a Access,
+    schema: &'a Schema,
+    subject: Subject<'a>,
+    context: &'a AccessContext<'a>,
+}
+
+impl<'a> Planner<'a> {
+    fn new(access: &'a Access, schema: &'a Schema, actor: Actor<'a>, context: &'a AccessContext<'a>) -> Planner<'a> {
+        Planner { access, schema, subject: Subject::new(access, actor, context.settings), context }
+    }
+
+    fn plan(&self, statement: &AccessStatement) -> Result<AccessPlan, AccessError> {
+        let mut plan = match statement {
+            AccessStatement::CreateRole { role, if_not_exists, options } => self.create(role, *if_not_exists, options),
+            AccessStatement::AlterRole { role, if_exists, options } => self.alter(role, *if_exists, options),
+            AccessStatement::DropRole { role, if_exists } => self.drop(role, *if_exists),
+            AccessStatement::GrantRole { role, grantee } => self.grant_role(role, grantee),
+            AccessStatement::RevokeRole { role, revokee } => self.revoke_role(role, revokee),
+            AccessStatement::Grant { permissions, on, grantee } => self.grant(*permissions, on, grantee),
+            AccessStatement::Revoke { permissions, on, revokee } => self.revoke(*permissions, on, revokee),
+            AccessStatement::AddIdentity { identity, role, if_not_exists } => {
+                identity::add(self, identity, role, *if_not_exists)
+            }
+            AccessStatement::DropIdentity { identity, if_exists } => identity::drop(self, identity, *if_exists),
+        }?;
+        let is_smaller = plan.changes.iter().all(AccessChange::gives_room_back);
+        if !is_smaller && self.access.bytes() > bounds::STATE_BYTES_MAX {
+            return Err(too_large());
+        }
+        let is_first = |change: &AccessChange| match change {
+            AccessChange::PutRole(_, attributes) => attributes.is_superuser && attributes.may_log_in,
+            _ => false,
+        };
+        // No start makes a superuser where one was made.
+        if !self.access.is_bootstrap_done() && plan.changes.iter().any(is_first) {
+            plan.changes.push(AccessChange::BootstrapDone);
+        }
+        Ok(plan)
+    }
+
+    /// Refuses a role that does not exist.
+    fn ensure_exists(&self, role: &str) -> Result<(), AccessError> {
+        match self.access.role(role) {
+            Some(_) => Ok(()),
+            None => Err(invalid(format!("{role} doesn't exist"))),
+        }
+    }
+}
+
+impl AccessPlan {
+    fn of(changes: Vec<AccessChange>) -> AccessPlan {
+        AccessPlan { changes, warnings: Vec::new() }
+    }
+
+    fn none() -> AccessPlan {
+        AccessPlan::default()
+    }
+}
+
+fn too_large() -> AccessError {
+    invalid("roles, permissions and networks of this cluster are as large as they may become")
+}
+
+/// Refuses a name that is longer than the state keeps.
+fn ensure_length(what: &str, name: &str, bytes_max: usize) -> Result<(), AccessError> {
+    match name.len() <= bytes_max {
+        true => Ok(()),
+        false => Err(invalid(format!("{what} may have {bytes_max} bytes at most"))),
+    }
+}
+
+#[cfg(test)]
+mod tests;
