@@ -80,7 +80,8 @@ impl Planning<'_> {
         self.registry.node(host).filter(|node| node.state == NodeState::Joining)?;
         let Some(operation) = self.operation_of(host) else {
             let nodes = vec![NodeChange::Remove(host)];
-            return Some(Ok(PlannedChanges { nodes, ..PlannedChanges::default() }));
+            let operations = self.forgotten(host).into_iter().collect();
+            return Some(Ok(PlannedChanges { nodes, operations, ..PlannedChanges::default() }));
         };
         let Target::Tokens(nodes) = &operation.target else { unreachable!("the operation gives it tokens") };
         let mut others = nodes.clone();

@@ -30,7 +30,7 @@ pub enum OperationChange {
     RestoreEnded(EndNumber),
     /// The node has leftovers, those of this end the last: a part of a snapshot.
     Unclean(HostId, EndNumber),
-    /// These nodes gain ranges by an operation, and are read from now on: they begin another tenure.
+    /// These nodes gain ranges by an operation, and are read from now on: they begin another tenure. In a snapshot the number is the tenure's.
     Gained(OperationId, BTreeSet<HostId>),
     /// A receiver has copied, durably, all that it is to copy for an operation in Copy; or a node that leaves has handed on its hints and batches, in ReadNew, or is lost
     /// with them.

@@ -21,8 +21,8 @@ pub struct Operations {
     ended: EndNumber,
     /// With the last end that left them something. Operations beside each other do not end in the order of their numbers, so a node that has cleaned up names an end.
     unclean: BTreeMap<HostId, EndNumber>,
-    /// The last operation by which a node gained ranges, of nodes that had some before.
-    gained: BTreeMap<HostId, OperationId>,
+    /// The tenures of nodes that gained ranges and had some before: each is the operation's number, or one more than the last if an earlier operation comes after a later one.
+    gained: BTreeMap<HostId, u64>,
 }
 
 impl Default for Operations {
@@ -73,9 +73,9 @@ impl Operations {
         self.unclean.get(&node).copied()
     }
 
-    /// The tenure that a node is in, as operations count: the number of the last one by which it gained ranges while it had some; 0 if none did.
+    /// The tenure that a node is in, as operations count: it rises with each by which the node gains ranges while it has some; 0 if none did.
     pub fn tenure(&self, node: HostId) -> u64 {
-        self.gained.get(&node).map_or(0, |last| last.0)
+        self.gained.get(&node).copied().unwrap_or(0)
     }
 
     /// True if the node has leftovers.
@@ -152,11 +152,9 @@ impl Operations {
             OperationChange::RestoreEnded(end) => self.ended = self.ended.max(end),
             OperationChange::RestoreNext(next) => self.next = self.next.max(next),
             OperationChange::Gained(id, nodes) => {
-                if id < self.next {
-                    for node in nodes {
-                        let last = self.gained.entry(node).or_insert(id);
-                        *last = id.max(*last);
-                    }
+                for node in nodes {
+                    let tenure = self.gained.get(&node).map_or(id.0, |last| id.0.max(last.saturating_add(1)));
+                    self.gained.insert(node, tenure);
                 }
             }
             OperationChange::Unclean(node, last) => {
@@ -223,7 +221,7 @@ impl Operations {
         let next = (self.next > OperationId(1)).then_some(OperationChange::RestoreNext(self.next));
         let operations = self.all.values().cloned().map(OperationChange::Restore);
         let unclean = self.unclean.iter().map(|(node, last)| OperationChange::Unclean(*node, *last));
-        let gained = self.gained.iter().map(|(node, last)| OperationChange::Gained(*last, [*node].into()));
+        let gained = self.gained.iter().map(|(node, last)| OperationChange::Gained(OperationId(*last), [*node].into()));
         let ended = (self.ended > EndNumber(0)).then_some(OperationChange::RestoreEnded(self.ended));
         next.into_iter().chain(ended).chain(operations).chain(unclean).chain(gained).collect()
     }

@@ -117,6 +117,24 @@ fn a_node_is_unclean_by_the_last_end_and_not_by_the_highest_number() {
     }
 }
 
+/// A part of a counter that a node has written between the two is of another tenure than those after the second one.
+#[test]
+fn a_tenure_begins_with_each_gain_whatever_the_numbers_of_the_operations() {
+    let (first, second) = (replication(1, "k"), replication(2, "other"));
+    let begun = [queue(first.clone()), queue(second.clone()), plan(&first), plan(&second)];
+    let gained = |number| OperationChange::Gained(id(number), [host(9)].into());
+    let mut state = Operations::default().apply(begun);
+    let mut tenures = vec![state.tenure(host(9))];
+    for number in [2, 1] {
+        state = state.apply([gained(number)]);
+        tenures.push(state.tenure(host(9)));
+        let changes = decode(&state.snapshot().expect("it has some")).expect("its own bytes");
+        assert_eq!(Operations::default().apply(changes), state);
+    }
+    assert!(tenures.windows(2).all(|pair| pair[0] < pair[1]), "{tenures:?}");
+    assert_eq!(state.tenure(host(8)), 0);
+}
+
 #[test]
 fn an_operation_is_aborted_until_the_new_replicas_are_read() {
     let join = joining(1, &[(1, &[5])]);
