@@ -262,6 +262,11 @@ impl Liveness {
         self.nodes.get(&host_id).is_some_and(is_recent)
     }
 
+    /// True if the node is up since less than `time`.
+    pub fn is_up_since(&self, host_id: HostId, time: Duration, now: Instant) -> bool {
+        self.nodes.get(&host_id).is_some_and(|node| node.verdict == Verdict::Up && now - node.since < time)
+    }
+
     /// The node as operators see it.
     pub fn report(&self, host_id: HostId, now: Instant) -> Option<Report> {
         let node = self.nodes.get(&host_id)?;

@@ -14,6 +14,10 @@ use crate::token::TokenRange;
 pub trait Confirmed {
     /// True if the node is up, as the leader judges.
     fn is_up(&self, node: NodeIndex) -> bool;
+    /// True if the node has been up for so short a time that the other nodes may have no connection to it yet.
+    fn is_fresh(&self, _node: NodeIndex) -> bool {
+        false
+    }
     /// True if the node's disk is older than what it has acknowledged.
     fn is_regressed(&self, _node: NodeIndex) -> bool {
         false
@@ -45,6 +49,12 @@ pub enum Waiting {
         range: TokenRange,
         /// Its replicas that are down.
         down: Vec<HostId>,
+    },
+    /// A node that gains a range has just come up: where another replica fails now, those without a connection to it would find too few.
+    #[error("node {node} has just come up; other nodes connect to it")]
+    Fresh {
+        /// The node.
+        node: HostId,
     },
     /// Too few sources of a range are up.
     #[error("node {receiver} finds {refused} for the tokens after {} up to {}", range.after, range.end)]
@@ -114,6 +124,7 @@ pub fn waits_for(
     let of_move = |range_move: &RangeMove| match operation.phase {
         Phase::Planned => waits_for_place(operation, range_move, ring)
             .or_else(|| waits_for_replicas(range_move, ring, confirmed))
+            .or_else(|| waits_for_connections(range_move, ring, confirmed))
             .or_else(|| waits_for_sources(operation, range_move, ring, confirmed)),
         // Of what has come since, a table of another replication or a death: from the next phase on there is no way back.
         Phase::Copy => waits_for_copies(operation, range_move, ring)
@@ -142,6 +153,13 @@ fn waits_for_replicas(range_move: &RangeMove, ring: &Ring, confirmed: &impl Conf
     let is_up = |node| confirmed.is_up(node);
     let has_passed = range_move.is_one_in_every_quorum(ring, is_up);
     (!has_passed).then(|| Waiting::Up { range: range_move.range, down: lacking(range_move, ring, is_up) })
+}
+
+/// Requests of a quorum count the new replicas from the next phase on.
+fn waits_for_connections(range_move: &RangeMove, ring: &Ring, confirmed: &impl Confirmed) -> Option<Waiting> {
+    let gain = range_move.new_replicas().iter().filter(|node| !range_move.old_replicas().contains(node));
+    let fresh = gain.copied().find(|&node| confirmed.is_fresh(node));
+    fresh.map(|node| Waiting::Fresh { node: ring.node(node).host_id })
 }
 
 fn waits_for_barrier(

@@ -113,6 +113,36 @@ fn what_an_operation_waits_for_is_named() {
     assert_eq!(waits(0b0111), (Phase::Copy, Some(copy)));
 }
 
+/// All are up, and one has just come up.
+struct Fresh(NodeIndex);
+
+impl Confirmed for Fresh {
+    fn is_up(&self, _node: NodeIndex) -> bool {
+        true
+    }
+
+    fn is_fresh(&self, node: NodeIndex) -> bool {
+        node == self.0
+    }
+
+    fn has_applied(&self, _node: NodeIndex) -> bool {
+        true
+    }
+}
+
+/// Its ranges' requests count it from then on, and nodes that have no connection to it would refuse them if another replica failed.
+#[test]
+fn an_operation_begins_when_the_others_can_reach_the_node_that_gains_ranges() {
+    let sets = Sets::new(&[crate::sets::Part { old: 3, new: 3, stay: 2 }], false);
+    let (ring, moves) = (sets.ring(0), [sets.range_move()]);
+    let gains = moves[0].receivers(&ring).next().expect("it gains the range");
+    for node in moves[0].old_replicas().iter().copied().chain([gains]) {
+        let waiting = waits_for(&planned(), &moves, &ring, &Fresh(node));
+        let expected = (node == gains).then(|| Waiting::Fresh { node: ring.node(gains).host_id });
+        assert_eq!(waiting, expected, "{node:?}");
+    }
+}
+
 /// Its old replicas would drop the range, and there is no new one.
 #[test]
 fn an_operation_that_leaves_a_range_without_replicas_does_not_begin() {

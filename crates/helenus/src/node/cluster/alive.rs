@@ -14,9 +14,17 @@ use topology::HostId;
 
 use super::{Inner, contact};
 
+/// Ten times the least rest of a node that dials.
+const FRESH: Duration = Duration::from_millis(500);
+
 impl Inner {
     pub(super) fn is_up(&self, host_id: HostId) -> bool {
         self.liveness.borrow().is_up(host_id)
+    }
+
+    /// True if the node has been up for so short a time that others may have no connection to it yet: their first tries were refused until it knew them.
+    pub(super) fn is_fresh(&self, host_id: HostId) -> bool {
+        self.liveness.borrow().is_up_since(host_id, FRESH, self.runtime.now())
     }
 
     /// A connection to a node is greeted.

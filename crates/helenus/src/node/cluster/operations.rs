@@ -44,6 +44,8 @@ pub(super) struct Operator {
     pub(super) driving: Rc<Driving>,
     /// True if another node is up, as this one judges.
     pub(super) is_up: Box<dyn Fn(HostId) -> bool>,
+    /// True if it has just come up.
+    pub(super) is_fresh: Box<dyn Fn(HostId) -> bool>,
 }
 
 /// The leader's knowledge of nodes.
@@ -65,6 +67,10 @@ impl Confirmed for Judge<'_> {
     fn is_up(&self, node: NodeIndex) -> bool {
         let host = self.host(node);
         host == self.node.own || (self.node.is_up)(host)
+    }
+
+    fn is_fresh(&self, node: NodeIndex) -> bool {
+        (self.node.is_fresh)(self.host(node))
     }
 
     fn is_regressed(&self, node: NodeIndex) -> bool {

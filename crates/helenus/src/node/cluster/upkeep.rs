@@ -90,8 +90,9 @@ fn every(inner: &Rc<Inner>, interval: Duration, act: impl Fn(&Rc<Inner>) + 'stat
 /// Keeps this node's part in operations.
 fn keep_operations(inner: &Rc<Inner>, engine: Engine) {
     let Some(driver) = inner.driver.get().cloned() else { return };
-    let of = Rc::downgrade(inner);
+    let [of, fresh_of] = [Rc::downgrade(inner), Rc::downgrade(inner)];
     let is_up = move |host| of.upgrade().is_some_and(|inner| inner.is_up(host));
+    let is_fresh = move |host| fresh_of.upgrade().is_some_and(|inner| inner.is_fresh(host));
     let node = Rc::new(Operator {
         runtime: inner.runtime.clone(),
         own: inner.local.host_id(),
@@ -100,6 +101,7 @@ fn keep_operations(inner: &Rc<Inner>, engine: Engine) {
         strategies: inner.strategies.clone(),
         driving: Rc::clone(&inner.driving),
         is_up: Box::new(is_up),
+        is_fresh: Box::new(is_fresh),
     });
     every(inner, OPERATIONS, move |_| {
         drive(&node);
