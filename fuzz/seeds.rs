@@ -36,7 +36,7 @@ use sstable::statistics::FileFacts;
 use sstable::{Component, EncodingStats, Header, Marker};
 use storage::DataSink;
 use storage::reader::{DataPageLimits, DataPageWriter};
-use tls::{Identity, Material, Options, Versions};
+use tls::{Identity, Material, Options as TlsOptions, Versions};
 use topology::nodes::{Boot, Features, NodeState, Release, Start};
 use topology::{HostId, NodeChange, RegisteredNode, Token};
 
@@ -121,7 +121,7 @@ fn write(folder: &Path, target: &str, number: usize, bytes: &[u8]) {
 fn hello_seeds() -> Vec<Vec<u8>> {
     let material = Material::parse(pems()).expect("the PEM is right");
     let hello = |versions| {
-        let identity = Identity::new(&material, Options { versions, ..Options::default() });
+        let identity = Identity::new(&material, TlsOptions { versions, ..TlsOptions::default() });
         let mut bytes = vec![255];
         identity.dial(0, Ipv6Addr::LOCALHOST.into()).send(&mut bytes);
         bytes

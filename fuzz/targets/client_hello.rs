@@ -1,4 +1,4 @@
-//! What a client may send before it has proven anything: the bytes of a TLS handshake, into sessions that ask for certificates and that do not.
+//! Bytes of a client that has proven nothing: those of a TLS handshake, into sessions that ask for certificates and that do not.
 
 use std::sync::OnceLock;
 
@@ -7,7 +7,7 @@ use tls::{ClientCertificates, Material, Pem, Pems, ServerIdentity, ServerOptions
 
 /// 2026-01-01, in microseconds since the Unix epoch.
 const NOW: i64 = 1_767_225_600_000_000;
-/// What a session may say to a stranger: its own part of a handshake, or an alert.
+/// The most that a session says to a stranger: its own part of a handshake, or an alert.
 const SAID_MAX: usize = 8 << 10;
 
 /// A certificate that is its own authority, made once.

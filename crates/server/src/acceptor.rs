@@ -9,9 +9,9 @@ use runtime::{Group, ShardId, TcpListener};
 use thiserror::Error;
 
 use crate::Server;
-use crate::arrival::Arrival;
-use crate::ports::{Port, Ports, Security, ShardAwarePorts};
-use crate::server::Inner;
+use crate::arrival;
+use crate::ports::{Arrival, Port, Ports, Security, ShardAwarePorts};
+use crate::server::{Inner, Message};
 
 /// Where a server listens, with the ports that were really taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -150,5 +150,8 @@ fn place(inner: &Rc<Inner>, arrival: Arrival, peer: SocketAddr, choice: Choice) 
         Choice::FewestConnections => inner.least_loaded(),
     };
     inner.count_opened(shard);
-    inner.hand_over(shard, arrival);
+    match shard == inner.runtime.shard() {
+        true => arrival::open(inner.clone(), arrival),
+        false => inner.send(shard, Message::Adopt(arrival)),
+    }
 }

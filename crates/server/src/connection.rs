@@ -24,9 +24,8 @@ use query::Session;
 use runtime::sync::Notify;
 use runtime::{Group, Socket};
 
-use crate::arrival::{Counted, Opened};
 use crate::ports::ShardAwarePorts;
-use crate::server::Inner;
+use crate::server::{Counted, Inner};
 use crate::stream::Stream;
 use output::Output;
 use transport::Transport;
@@ -63,6 +62,15 @@ pub(crate) struct Connection {
     /// Replies were sent or a request was done: a reader that paused may go on.
     room: Notify,
     releaser_runs: Cell<bool>,
+}
+
+/// A connection whose first frame may come.
+pub(crate) struct Opened {
+    pub(crate) stream: Stream,
+    /// Bytes of the first frames that were read already.
+    pub(crate) first: Vec<u8>,
+    pub(crate) shard_aware: ShardAwarePorts,
+    pub(crate) counted: Counted,
 }
 
 /// Serves a connection until it ends.

@@ -15,8 +15,10 @@ mod limits;
 mod notable;
 mod places;
 mod ports;
+mod refusals;
 mod requests;
 mod server;
+mod start;
 mod stream;
 
 pub use acceptor::{ListenError, Listeners, Listening};

@@ -29,7 +29,7 @@ struct Inner {
     freed: Notify,
 }
 
-/// How many each host has; none has zero.
+/// The number of each host; none has zero.
 #[derive(Debug, Default)]
 struct Shares(RefCell<BTreeMap<u128, usize>>);
 

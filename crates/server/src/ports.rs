@@ -2,7 +2,9 @@
 
 use std::net::SocketAddr;
 
-/// How connections on a port begin.
+use runtime::Socket;
+
+/// The beginning of connections on a port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Security {
     /// Frames as they are.
@@ -18,7 +20,7 @@ pub enum Security {
 pub struct Port {
     /// Its address; port 0 takes any free one.
     pub address: SocketAddr,
-    /// How connections on it begin.
+    /// The beginning of connections on it.
     pub security: Security,
 }
 
@@ -71,4 +73,13 @@ impl ShardAwarePorts {
         }
         found
     }
+}
+
+/// A socket that shard 0 accepted, on its way to the shard that owns it.
+#[derive(Debug)]
+pub(crate) struct Arrival {
+    pub(crate) socket: Socket,
+    /// The port's.
+    pub(crate) security: Security,
+    pub(crate) shard_aware: ShardAwarePorts,
 }

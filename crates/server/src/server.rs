@@ -7,18 +7,18 @@ use std::time::Duration;
 
 use query::Engine;
 use runtime::sync::Notify;
-use runtime::{Group, Mesh, MeshSeat, Responder, Runtime, ShardId, TaskHandle};
+use runtime::{Group, Mesh, MeshSeat, Runtime, ShardId, TaskHandle};
 use stdx::LogHistogram;
 use tls::ServerIdentity;
 
 use crate::Limits;
-use crate::arrival::{self, Arrival, Refusals};
 use crate::budget::Budget;
 use crate::buffers::Buffers;
 use crate::connection::Connection;
-use crate::events;
 use crate::notable::{Notable, NotableRequest};
 use crate::places::Places;
+use crate::ports::Arrival;
+use crate::refusals::Refusals;
 use crate::requests::Requests;
 
 /// How long a drained server waits for its clients to close.
@@ -33,7 +33,7 @@ pub(crate) enum Message {
 }
 
 /// One shard's place in the server, on its way to the shard's thread.
-pub struct Seat(MeshSeat<Message, ()>);
+pub struct Seat(pub(crate) MeshSeat<Message, ()>);
 
 /// One seat per shard, to be made before the shards run.
 pub fn seats(shards: u16) -> Vec<Seat> {
@@ -102,45 +102,26 @@ pub(crate) struct Inner {
     pub(crate) refusals: Refusals,
 }
 
-impl Server {
-    /// Starts this shard's part. It serves the connections that shard 0 hands over once that accepts.
-    pub fn start(runtime: &Runtime, seat: Seat, engine: Engine, limits: Limits) -> Server {
-        let inner = Rc::new(Inner {
-            runtime: runtime.clone(),
-            engine,
-            budget: Rc::new(Budget::new(limits)),
-            buffers: Rc::default(),
-            stats: Cell::default(),
-            requests: RefCell::default(),
-            notable: RefCell::default(),
-            connections: RefCell::default(),
-            next_connection: Cell::new(0),
-            draining: Cell::new(false),
-            quiet: Notify::new(),
-            mesh: RefCell::default(),
-            loads: RefCell::new(vec![0; usize::from(runtime.shard_count())]),
-            acceptors: RefCell::default(),
-            tls: OnceCell::new(),
-            places: Places::default(),
-            refusals: Refusals::default(),
-        });
-        let handler = {
-            // Weak, because the mesh lives inside what the handler uses.
-            let inner = Rc::downgrade(&inner);
-            move |from: ShardId, message: Message, responder: Responder<()>| {
-                if let Some(inner) = inner.upgrade() {
-                    inner.receive(from, message);
-                }
-                responder.reply(());
-            }
-        };
-        let mesh = seat.0.open(runtime, handler);
-        *inner.mesh.borrow_mut() = Some(mesh);
-        runtime.spawn(Group::Query, events::push_all(inner.clone()));
-        runtime.spawn(Group::Maintenance, inner.buffers.clone().let_idle_go(runtime.clone()));
-        Server { inner }
-    }
+/// A connection in the node's count, from accept on, until it is dropped.
+pub(crate) struct Counted(Rc<Inner>);
 
+impl Counted {
+    pub(crate) fn new(server: &Rc<Inner>) -> Counted {
+        Counted(Rc::clone(server))
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        let Counted(server) = self;
+        match server.runtime.shard() {
+            ShardId(0) => server.count_ended(ShardId(0)),
+            _ => server.send(ShardId(0), Message::Ended),
+        }
+    }
+}
+
+impl Server {
     /// Connections under TLS are made with this identity. For each shard, before any accepts.
     pub fn use_tls(&self, identity: ServerIdentity) {
         assert!(self.inner.tls.set(identity).is_ok(), "the identity is set once");
@@ -219,11 +200,27 @@ impl Server {
 }
 
 impl Inner {
-    fn receive(self: &Rc<Self>, from: ShardId, message: Message) {
-        match message {
-            Message::Adopt(arrival) => arrival::open(self.clone(), arrival),
-            Message::Ended => self.count_ended(from),
-        }
+    /// A shard's part that serves nothing yet.
+    pub(crate) fn new(runtime: &Runtime, engine: Engine, limits: Limits) -> Rc<Inner> {
+        Rc::new(Inner {
+            runtime: runtime.clone(),
+            engine,
+            budget: Rc::new(Budget::new(limits)),
+            buffers: Rc::default(),
+            stats: Cell::default(),
+            requests: RefCell::default(),
+            notable: RefCell::default(),
+            connections: RefCell::default(),
+            next_connection: Cell::new(0),
+            draining: Cell::new(false),
+            quiet: Notify::new(),
+            mesh: RefCell::default(),
+            loads: RefCell::new(vec![0; usize::from(runtime.shard_count())]),
+            acceptors: RefCell::default(),
+            tls: OnceCell::new(),
+            places: Places::default(),
+            refusals: Refusals::default(),
+        })
     }
 
     /// The shard with the fewest connections, the first of them on a tie.
@@ -245,14 +242,6 @@ impl Inner {
         }
     }
 
-    /// Gives a socket to its shard.
-    pub(crate) fn hand_over(self: &Rc<Self>, shard: ShardId, arrival: Arrival) {
-        if shard == self.runtime.shard() {
-            return arrival::open(self.clone(), arrival);
-        }
-        self.send(shard, Message::Adopt(arrival));
-    }
-
     /// Enters a new connection into the list.
     pub(crate) fn register(&self, connection: &Rc<Connection>) -> u64 {
         let id = self.next_connection.get();
@@ -267,6 +256,11 @@ impl Inner {
         let connection = self.connections.borrow_mut().remove(&id);
         drop(connection);
         self.quiet.notify();
+    }
+
+    /// The shards' messages arrive by this mesh.
+    pub(crate) fn use_mesh(&self, mesh: Mesh<Message, ()>) {
+        *self.mesh.borrow_mut() = Some(mesh);
     }
 
     /// Sends without waiting; a shard that is gone has nothing to hear.

@@ -113,7 +113,7 @@ impl<I: Replaceable + 'static> Reload<I> {
         }
     }
 
-    /// Looks at the files. `is_whole`: nobody writes them, so that what they have counts at once.
+    /// Looks at the files. `is_whole`: no one writes them, and their bytes count at once.
     async fn look(&mut self, is_whole: bool) {
         let pems = match self.sources.read(&self.runtime).await {
             Ok(pems) => pems,

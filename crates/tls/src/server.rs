@@ -29,7 +29,7 @@ pub enum ClientCertificates {
     Required,
 }
 
-/// How sessions with clients are made.
+/// Options of sessions with clients.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ServerOptions {
     /// Versions of TLS.

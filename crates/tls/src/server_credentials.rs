@@ -27,7 +27,7 @@ impl ServerCredentials {
         Ok(ServerCredentials { sources, pems, options, tickets: Tickets::new() })
     }
 
-    /// How sessions are made.
+    /// The options of sessions.
     pub fn options(&self) -> ServerOptions {
         self.options
     }

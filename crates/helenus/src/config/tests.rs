@@ -328,7 +328,6 @@ fn what_is_not_there_is_refused() {
             "CassandraCIDRAuthorizer is not supported yet, only AllowAllCIDRAuthorizer",
         ),
         ("partitioner: RandomPartitioner", "RandomPartitioner is not supported yet, only Murmur3Partitioner"),
-        ("client_encryption_options:\n  enabled: true", "enabled: true is not supported yet"),
         ("transparent_data_encryption_options:\n  enabled: true", "enabled: true is not supported yet"),
         ("audit_logging_options:\n  enabled: true\n  logger:\n  - class_name: X", "enabled: true is not supported yet"),
         ("full_query_logging_options:\n  enabled: true", "enabled: true is not supported yet"),

@@ -12,8 +12,11 @@ const O_NONBLOCK: i32 = 0o4000;
 /// Reads all sources.
 pub(super) fn pems_of(sources: &Sources) -> Result<Pems, MaterialError> {
     let Sources { certificate, key, trusted } = sources;
-    let trusted = trusted.as_ref().map(pem_of).transpose()?;
-    Ok(Pems { certificate: pem_of(certificate)?, key: pem_of(key)?, trusted })
+    Ok(Pems {
+        certificate: pem_of(certificate)?,
+        key: pem_of(key)?,
+        trusted: trusted.as_ref().map(pem_of).transpose()?,
+    })
 }
 
 fn pem_of(source: &Source) -> Result<Pem, MaterialError> {

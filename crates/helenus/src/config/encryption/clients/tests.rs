@@ -169,15 +169,17 @@ fn keystores_of_java_are_refused_with_the_command_that_converts_them() {
 fn required_certificates_do_for_an_address_beyond_loopback_unless_a_port_is_plain() {
     let (_folder, [keystore, truststore]) = stores("open");
     let open = "rpc_address: 10.0.0.7\n";
-    let lines = ["enabled: true", &keystore, &truststore, "require_client_auth: true"];
-    assert!(config(open, &lines).client_tls.is_some());
-    for (keys, line) in [
-        ("", "require_client_auth: optional"),
-        ("", "optional: true"),
-        ("native_transport_port_ssl: 9142\n", "protocol: TLS"),
+    let of = |auth: &str, more: &str| {
+        let auth = format!("require_client_auth: {auth}");
+        options(&["enabled: true", &keystore, &truststore, &auth, more])
+    };
+    assert!(config_of(&format!("{open}{}", of("true", "protocol: TLS"))).is_ok());
+    for (keys, options) in [
+        ("", of("optional", "protocol: TLS")),
+        ("", of("true", "optional: true")),
+        ("native_transport_port_ssl: 9142\n", of("true", "protocol: TLS")),
     ] {
-        let lines = [&lines[..], &[line]].concat();
-        let sentence = config_of(&format!("{open}{keys}{}", options(&lines))).map(|_| ()).expect_err("it is open");
+        let sentence = config_of(&format!("{open}{keys}{options}")).map(|_| ()).expect_err("it is open");
         assert!(
             sentence.starts_with("listen address 10.0.0.7 is not loopback and clients prove nothing"),
             "{sentence}"
