@@ -45,7 +45,7 @@ use crate::targets::pems;
 
 const BALLOT: Ballot = Ballot([0, 1, 2, 3, 4, 5, 0x16, 7, 0x80, 9, 10, 11, 12, 13, 14, 15]);
 
-const STATEMENTS: [&str; 14] = [
+const STATEMENTS: [&str; 19] = [
     "SELECT a, count(*), writetime(b) AS t FROM ks.t WHERE k = ? AND c >= 1 AND c < :end ORDER BY c DESC PER PARTITION LIMIT 2 LIMIT 10 ALLOW FILTERING",
     "SELECT DISTINCT k FROM t WHERE token(k) > -9223372036854775808 AND token(k) <= ?",
     "SELECT * FROM t WHERE k IN (1, 2, 3) AND (a, b) > (1, 'x')",
@@ -59,6 +59,11 @@ const STATEMENTS: [&str; 14] = [
     "TRUNCATE TABLE t",
     "USE \"Ks\"",
     "DESCRIBE TABLE ks.t",
+    "CREATE ROLE IF NOT EXISTS r WITH PASSWORD = 'x' AND LOGIN = true AND OPTIONS = {'a': 1} AND ACCESS TO DATACENTERS {'dc1'} AND ACCESS FROM ALL CIDRS",
+    "ALTER USER 'u' WITH HASHED PASSWORD '$2a$10$x' NOSUPERUSER",
+    "GRANT SELECT, UNMASK PERMISSION ON FUNCTION ks.f(int, frozen<list<text>>) TO \"R\"",
+    "LIST ALL PERMISSIONS ON MBEANS 'a:type=*,keyspace=\"k\",*' OF r NORECURSIVE",
+    "ADD IDENTITY 'spiffe://x' TO ROLE r",
     "SELECT $$dollar$$, 1y2mo3d, -- comment\n /* more */ f(g(1)) FROM t",
 ];
 

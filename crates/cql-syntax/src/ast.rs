@@ -1,5 +1,6 @@
 //! The syntax tree: what a statement says, before anybody asked whether its tables exist.
 
+mod access;
 mod arithmetic;
 mod ddl;
 mod describe;
@@ -7,6 +8,9 @@ mod modify;
 mod select;
 mod term;
 
+pub use access::{
+    AccessResource, AccessStatement, PermissionName, Permissions, Restriction, RoleOptions, RolePassword,
+};
 pub use arithmetic::ArithmeticOperator;
 pub use ddl::{
     AlterKeyspace, AlterTable, AlterTableAction, AlterType, AlterTypeAction, ColumnDefinition, CreateKeyspace,
@@ -70,6 +74,8 @@ pub enum Statement {
     DropType(DropType),
     /// DROP INDEX, VIEW, FUNCTION, AGGREGATE or TRIGGER.
     DropElement(DropElement),
+    /// Roles, permissions and identities.
+    Access(AccessStatement),
     /// DESCRIBE.
     Describe(Describe),
     /// A statement of CQL that Helenus does not know yet, by its leading words.

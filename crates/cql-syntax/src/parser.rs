@@ -3,6 +3,7 @@
 //! Each statement's rules stand in a file of their own; here is what they share. Errors use the words of Cassandra's
 //! parser (`no viable alternative at input 'x'`), since people search for them.
 
+mod access;
 mod ddl;
 mod describe;
 mod modify;
@@ -139,12 +140,7 @@ impl<'a> Parser<'a> {
             "ALTER" => self.alter(),
             "DROP" => self.drop_statement(),
             "DESCRIBE" | "DESC" => Ok(Statement::Describe(self.describe()?)),
-            "GRANT" | "REVOKE" => self.unsupported(&keyword),
-            "LIST" | "ADD" => {
-                let second = self.peek_second()?.text.to_ascii_uppercase();
-                let known = ["ROLES", "USERS", "SUPERUSERS", "IDENTITY"].contains(&second.as_str());
-                self.unsupported(&if known { format!("{keyword} {second}") } else { keyword })
-            }
+            "GRANT" | "REVOKE" | "LIST" | "ADD" => self.access_statement(),
             _ => Err(self.unexpected()),
         }
     }

@@ -1,5 +1,6 @@
 //! The canonical text of a statement: what is printed parses to an equal tree.
 
+mod access;
 mod ddl;
 mod describe;
 mod modify;
@@ -33,6 +34,7 @@ impl Display for Statement {
             Statement::AlterType(alter) => alter.fmt(f),
             Statement::DropType(drop) => drop.fmt(f),
             Statement::DropElement(drop) => drop.fmt(f),
+            Statement::Access(access) => access.fmt(f),
             Statement::Describe(describe) => describe.fmt(f),
             Statement::Unsupported { what } => f.write_str(what),
         }

@@ -2,7 +2,7 @@
 
 use cql_types::CqlType;
 
-use super::{Parser, Result};
+use super::{Parser, Result, access};
 use crate::ast::{
     AlterKeyspace, AlterTable, AlterTableAction, AlterType, AlterTypeAction, ColumnDefinition, CreateKeyspace,
     CreateTable, CreateType, DropElement, DropKeyspace, DropTable, DropType, ElementKind, Mask, PrimaryKey, Properties,
@@ -12,16 +12,13 @@ use crate::identifier::is_unreserved_keyword;
 use crate::lexer::TokenKind;
 
 /// What CREATE, ALTER and DROP may be followed by that has no rules here yet.
-const UNSUPPORTED: [(&str, &str); 9] = [
+const UNSUPPORTED: [(&str, &str); 6] = [
     ("INDEX", "INDEX"),
     ("CUSTOM", "INDEX"),
     ("MATERIALIZED", "MATERIALIZED VIEW"),
     ("FUNCTION", "FUNCTION"),
     ("AGGREGATE", "AGGREGATE"),
     ("TRIGGER", "TRIGGER"),
-    ("ROLE", "ROLE"),
-    ("USER", "USER"),
-    ("IDENTITY", "IDENTITY"),
 ];
 
 impl Parser<'_> {
@@ -39,6 +36,9 @@ impl Parser<'_> {
         if self.take_keyword("TYPE")? {
             return Ok(Statement::CreateType(self.create_type()?));
         }
+        if let Some(statement) = access::create_role(self)? {
+            return Ok(Statement::Access(statement));
+        }
         if self.take_keyword("OR")? {
             self.expect_keyword("REPLACE")?;
         }
@@ -55,6 +55,9 @@ impl Parser<'_> {
         }
         if self.take_keyword("TYPE")? {
             return Ok(Statement::AlterType(self.alter_type()?));
+        }
+        if let Some(statement) = access::alter_role(self)? {
+            return Ok(Statement::Access(statement));
         }
         if !self.take_table_keyword()? {
             return self.unsupported_element("ALTER");
@@ -79,10 +82,28 @@ impl Parser<'_> {
             let if_exists = self.if_exists()?;
             return Ok(Statement::DropType(DropType { if_exists, name: self.type_name()? }));
         }
+        if let Some(statement) = access::drop_role(self)? {
+            return Ok(Statement::Access(statement));
+        }
         match self.drop_element()? {
             Some(drop) => Ok(Statement::DropElement(drop)),
             None => self.unsupported_element("DROP"),
         }
+    }
+
+    /// GRANT, REVOKE, LIST or ADD.
+    pub(super) fn access_statement(&mut self) -> Result<Statement> {
+        let word = self.advance()?;
+        if word.is_keyword("LIST") && self.token.is_keyword("SUPERUSERS") {
+            return self.unsupported("LIST SUPERUSERS");
+        }
+        let statement = match () {
+            () if word.is_keyword("GRANT") => access::grant(self)?,
+            () if word.is_keyword("REVOKE") => access::revoke(self)?,
+            () if word.is_keyword("LIST") => access::list(self)?,
+            () => access::add_identity(self)?,
+        };
+        Ok(Statement::Access(statement))
     }
 
     /// What is behind DROP, if it is an index, a view, a function, an aggregate or a trigger.
@@ -114,7 +135,7 @@ impl Parser<'_> {
     }
 
     /// `(type, type, …)`, if it is there.
-    fn argument_types(&mut self) -> Result<Option<Vec<CqlType>>> {
+    pub(super) fn argument_types(&mut self) -> Result<Option<Vec<CqlType>>> {
         if !self.take_symbol("(")? {
             return Ok(None);
         }
@@ -150,9 +171,9 @@ impl Parser<'_> {
             AlterTypeAction::Add { if_not_exists, field, ty }
         } else if self.take_keyword("RENAME")? {
             let if_exists = self.if_exists()?;
-            let mut fields = vec![self.rename()?];
+            let mut fields = vec![rename(self)?];
             while self.take_keyword("AND")? {
-                fields.push(self.rename()?);
+                fields.push(rename(self)?);
             }
             AlterTypeAction::Rename { if_exists, fields }
         } else if self.take_keyword("ALTER")? {
@@ -356,9 +377,9 @@ impl Parser<'_> {
         }
         if self.take_keyword("RENAME")? {
             let if_exists = self.if_exists()?;
-            let mut columns = vec![self.rename()?];
+            let mut columns = vec![rename(self)?];
             while self.take_keyword("AND")? {
-                columns.push(self.rename()?);
+                columns.push(rename(self)?);
             }
             return Ok(AlterTableAction::Rename { if_exists, columns });
         }
@@ -394,14 +415,15 @@ impl Parser<'_> {
         self.advance()?.text.parse().map_err(|_| place.error("the timestamp is out of range"))
     }
 
-    fn rename(&mut self) -> Result<(String, String)> {
-        let from = self.name()?;
-        self.expect_keyword("TO")?;
-        Ok((from, self.name()?))
-    }
-
     /// `item` or `(item, item)`.
     fn one_or_parenthesised<T>(&mut self, mut item: impl FnMut(&mut Self) -> Result<T>) -> Result<Vec<T>> {
         if self.token.is_symbol("(") { self.parenthesised(item) } else { Ok(vec![item(self)?]) }
     }
+}
+
+/// `a TO b`
+fn rename(parser: &mut Parser<'_>) -> Result<(String, String)> {
+    let from = parser.name()?;
+    parser.expect_keyword("TO")?;
+    Ok((from, parser.name()?))
 }

@@ -14,11 +14,11 @@ use crate::ast::{
 };
 use crate::quote_identifier;
 
-fn if_not_exists(given: bool) -> &'static str {
+pub(super) fn if_not_exists(given: bool) -> &'static str {
     if given { "IF NOT EXISTS " } else { "" }
 }
 
-fn if_exists(given: bool) -> &'static str {
+pub(super) fn if_exists(given: bool) -> &'static str {
     if given { "IF EXISTS " } else { "" }
 }
 

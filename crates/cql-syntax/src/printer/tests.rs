@@ -1,5 +1,7 @@
 //! Trees made at random print to text that parses to them again.
 
+mod access;
+
 use cql_types::{CqlType, Literal, LiteralKind};
 use proptest::collection::vec;
 use proptest::option;
@@ -552,6 +554,7 @@ fn statement() -> impl Strategy<Value = Statement> {
         2 => alter_table(),
         1 => keyspaces(),
         1 => describe(),
+        3 => access::access(),
     ]
 }
 
