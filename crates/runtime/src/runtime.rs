@@ -49,7 +49,7 @@ pub struct RuntimeStats {
 /// One shard's door to the world. Clones are the same door; it stays on its shard's thread.
 #[derive(Clone)]
 pub struct Runtime {
-    core: Rc<Core>,
+    pub(crate) core: Rc<Core>,
 }
 
 /// Traces of requests. One is the *present* one while a request is polled that is traced, and a task of the query group that is spawned meanwhile
@@ -271,14 +271,9 @@ impl Runtime {
 
     /// Listens for TCP connections.
     pub async fn listen(&self, address: SocketAddr) -> io::Result<TcpListener> {
-        let listener = self.bind(address).await?;
+        let listener = TcpListener::bound(self, address)?;
         listener.listen()?;
         Ok(listener)
-    }
-
-    /// Takes an address for TCP connections, which are refused until [`TcpListener::listen`].
-    pub async fn bind(&self, address: SocketAddr) -> io::Result<TcpListener> {
-        TcpListener::bind(self.core.clone(), address)
     }
 
     /// Connects to `address`.

@@ -4,6 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::rc::Rc;
 
+use crate::Runtime;
 use crate::core::Core;
 use crate::reactor::{Descriptor, Handle, HandleKind, InFlight, Operation};
 use crate::sys::check;
@@ -103,7 +104,9 @@ pub struct TcpListener {
 }
 
 impl TcpListener {
-    pub(crate) fn bind(core: Rc<Core>, address: SocketAddr) -> io::Result<Self> {
+    /// Takes an address for TCP connections, which are refused until [`TcpListener::listen`].
+    pub fn bound(runtime: &Runtime, address: SocketAddr) -> io::Result<Self> {
+        let core = runtime.core.clone();
         let handle = core.io.borrow_mut().reactor.bind(address)?;
         Ok(TcpListener { core, handle })
     }

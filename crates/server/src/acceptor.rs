@@ -26,7 +26,7 @@ pub struct Listening {
     pub shard_aware_tls: Option<SocketAddr>,
 }
 
-/// The ports of a server that does not accept yet: they are taken, and refuse connections. A connection that nobody answers would hold up a driver's start.
+/// The ports of a server that does not accept yet: they are taken, and refuse connections. A connection without an answer would hold up a driver's start.
 pub struct Listeners {
     /// Those of [`Ports`], in its order, with the addresses that were bound.
     listeners: [Option<(TcpListener, Port)>; 4],
@@ -66,7 +66,7 @@ impl Listeners {
         let mut listeners = [const { None }; 4];
         for (place, port) in listeners.iter_mut().zip(ports.all()) {
             let Some(Port { address, security }) = port else { continue };
-            let listener = runtime.bind(address).await.map_err(|source| ListenError::of(address, source))?;
+            let listener = TcpListener::bound(runtime, address).map_err(|source| ListenError::of(address, source))?;
             let address = listener.local_addr().unwrap_or(address);
             *place = Some((listener, Port { address, security }));
         }

@@ -162,7 +162,7 @@ fn connecting_to_nobody_is_an_error(kind: ReactorKind) {
 
 fn a_port_that_is_bound_refuses_until_it_listens(kind: ReactorKind) {
     run_one(kind, |rt| async move {
-        let listener = rt.bind(local()).await.expect("a port");
+        let listener = TcpListener::bound(&rt, local()).expect("a port");
         let address = listener.local_addr().expect("an address");
         let error = rt.connect(address).await.err().expect("it does not listen");
         assert_eq!(error.kind(), ErrorKind::ConnectionRefused);
