@@ -179,7 +179,8 @@ mod tests {
             "SUMMARY: libFuzzer: deadly signal",
             "artifact_prefix='/a/cql_text-'; Test unit written to /a/cql_text-crash-1",
         ];
-        let said = failure(&TARGETS[0], &lines.map(String::from));
+        let target = TARGETS.iter().find(|target| target.name == "cql_text").expect("it is a target");
+        let said = failure(target, &lines.map(String::from));
         assert!(said.starts_with("fuzz target cql_text found /a/cql_text-crash-1\nonce more: "), "{said}");
         assert!(said.contains("--target=cql_text /a/cql_text-crash-1\n"), "{said}");
         assert!(said.ends_with(":8:5:\nattempt to add with overflow\nSUMMARY: libFuzzer: deadly signal"), "{said}");
