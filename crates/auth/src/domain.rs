@@ -4,10 +4,6 @@ use crate::change::AccessChange;
 use crate::codec;
 use crate::snapshot::Access;
 
-/// Number of the domain in entries: the next one after the operations' (5). `metadata` lists it when the domain is registered.
-pub const NUMBER: u8 = 6;
-/// Its name in messages.
-pub const NAME: &str = "access";
 /// The version of the domain's changes that this code writes, and the newest that it reads.
 pub const VERSION: u8 = codec::VERSION;
 

@@ -1,8 +1,9 @@
-//! The schema and the last truncation of each table as domains of the cluster's state, and truncations between the metadata log's words and the storage
+//! The schema, access and the last truncation of each table as domains of the cluster's state, and truncations between the metadata log's words and the storage
 //! engine's: neither knows the other.
 
 use std::collections::BTreeSet;
 
+use auth::{Access, AccessChange};
 use cluster::paxos::{LOW_BOUND_VERSION, LowBound, LowBoundChange, decode_low_bound, encode_low_bound};
 use metadata::{ClusterState, DecodeError, Domain, DomainId, Entry, LocalState, Mark, Part, Position, Truncation};
 use planted::{Bug, Planted};
@@ -127,6 +128,44 @@ impl Domain for LowBoundDomain {
 
     fn snapshot(state: &LowBound) -> Option<Vec<u8>> {
         state.snapshot()
+    }
+}
+
+/// Roles, permissions, identities and CIDR groups. A node's start registers it.
+#[derive(Debug)]
+pub struct AccessDomain;
+
+impl AccessDomain {
+    /// The part of an entry whose changes take effect together.
+    pub fn part(changes: &[AccessChange]) -> Part {
+        Part { domain: AccessDomain::ID, version: AccessDomain::VERSION, bytes: auth::codec::encode(changes) }
+    }
+}
+
+impl Domain for AccessDomain {
+    const ID: DomainId = DomainId::ACCESS;
+    const NAME: &'static str = "access";
+    const VERSION: u8 = auth::domain::VERSION;
+    type State = Access;
+    type Change = Vec<AccessChange>;
+
+    fn decode(_version: u8, bytes: &[u8]) -> Result<Vec<AccessChange>, DecodeError> {
+        auth::codec::decode(bytes).map_err(|error| match error {
+            auth::DecodeError::NewerVersion { version, supported } => DecodeError::NewerVersion { version, supported },
+            error => DecodeError::Invalid { problem: error.to_string() },
+        })
+    }
+
+    fn apply(state: &Access, changes: Vec<Vec<AccessChange>>) -> Access {
+        state.with_all(&changes.into_iter().flatten().collect::<Vec<_>>())
+    }
+
+    fn snapshot(state: &Access) -> Option<Vec<u8>> {
+        auth::domain::snapshot(state)
+    }
+
+    fn gives_room_back(changes: &Vec<AccessChange>) -> bool {
+        auth::domain::gives_room_back(changes)
     }
 }
 

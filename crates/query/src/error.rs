@@ -2,6 +2,7 @@
 //!
 //! Words that tools and drivers' users read are Cassandra's.
 
+use auth::AccessError;
 use cluster::coordinator::{Failure, Refusal, ReplicaError, Unavailable};
 use cql_protocol::{Consistency, ErrorBody, ErrorKind, Failures, WriteType};
 use runtime::ShardId;
@@ -62,6 +63,9 @@ pub(crate) enum QueryError {
     /// A schema statement is refused.
     #[error(transparent)]
     Schema(#[from] SchemaError),
+    /// A statement about roles or permissions is refused.
+    #[error(transparent)]
+    Access(#[from] AccessError),
     /// No statement has this id.
     #[error(
         "Prepared query with ID {id} not found (either the query was not prepared on this host (maybe the host has been restarted?) or you have prepared too many queries and it has been evicted from the internal cache)"
@@ -268,6 +272,9 @@ impl QueryError {
             QueryError::Overloaded { .. } => ErrorKind::Overloaded,
             QueryError::Protocol { .. } => ErrorKind::ProtocolError,
             QueryError::Schema(error) => schema_kind(error),
+            QueryError::Access(AccessError::Syntax(_)) => ErrorKind::SyntaxError,
+            QueryError::Access(AccessError::Invalid(_)) => ErrorKind::Invalid,
+            QueryError::Access(AccessError::Unauthorized(_)) => ErrorKind::Unauthorized,
             QueryError::Unprepared { id } => ErrorKind::Unprepared { id: id.0 },
             QueryError::Unavailable(Unavailable { level, required, alive, .. }) => ErrorKind::Unavailable {
                 consistency: wire_level(level),

@@ -5,6 +5,7 @@
 // The bans of clippy.toml bind the product's code; tests beside it reach files and clocks as they like.
 #![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
 
+mod access;
 mod catalog;
 mod clients;
 mod clock;
@@ -32,7 +33,7 @@ mod trace;
 mod warnings;
 
 pub use cluster::coordinator::{HintOptions, TimeoutKind, TimeoutOptions};
-pub use domain::{LowBoundDomain, SchemaDomain, TruncationsDomain, pending_truncations, truncations_of};
+pub use domain::{AccessDomain, LowBoundDomain, SchemaDomain, TruncationsDomain, pending_truncations, truncations_of};
 pub use engine::{
     EndpointsError, Engine, EngineStats, FAILED_KINDS, FailedCounts, FailedKind, Ran, StatementSummary, announce_node,
     clean_up, clean_up_table, delete_left, deliver_hints, disk_bytes, endpoints, finish_left, finished_left, hand_on,

@@ -76,7 +76,7 @@ pub(crate) enum Action {
     SelectVirtual(Box<Select>),
     /// BATCH as a statement.
     Batch(BatchPlan),
-    /// Anything that is worked out when it runs: USE, schema statements, TRUNCATE, DESCRIBE.
+    /// Anything that is worked out when it runs: USE, schema statements, TRUNCATE, DESCRIBE, roles and permissions.
     Other(Rc<Statement>),
 }
 
@@ -98,6 +98,7 @@ impl Action {
                 | Statement::DropTable(_)
                 | Statement::DropType(_)
                 | Statement::DropElement(_) => "DROP",
+                Statement::Access(ref statement) => statement.kind(),
                 _ => "another statement",
             },
         }

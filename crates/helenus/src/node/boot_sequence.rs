@@ -14,7 +14,9 @@ use internode::Boot;
 use membership::{OperationsDomain, PlanError, Refusal, TopologyDomain};
 use metadata::{ClusterState, Domains, FoundLog, LogState, MetadataLog, MetadataParts, Opened, Start, Started, Way};
 use planted::Bug;
-use query::{LowBoundDomain, NodeInfo, SchemaDomain, TruncationsDomain, pending_truncations, truncations_of};
+use query::{
+    AccessDomain, LowBoundDomain, NodeInfo, SchemaDomain, TruncationsDomain, pending_truncations, truncations_of,
+};
 use runtime::{FileLock, Group, Mesh, Runtime, ShardId, TcpListener};
 use schema::Schema;
 use server::{ListenError, Listeners, Server};
@@ -54,7 +56,8 @@ struct Metadata {
 /// The domains of the cluster's state that a node has.
 fn domains() -> Domains {
     let of_nodes = Domains::none().with::<TopologyDomain>().with::<OperationsDomain>();
-    of_nodes.with::<SchemaDomain>().with::<TruncationsDomain>().with::<LowBoundDomain>()
+    let of_tables = of_nodes.with::<SchemaDomain>().with::<TruncationsDomain>().with::<LowBoundDomain>();
+    of_tables.with::<AccessDomain>()
 }
 
 impl BootSequence {

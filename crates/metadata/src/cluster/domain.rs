@@ -21,6 +21,8 @@ impl DomainId {
     pub const LOW_BOUND: DomainId = DomainId(4);
     /// Operations, which move token ranges.
     pub const OPERATIONS: DomainId = DomainId(5);
+    /// Roles, permissions, identities and CIDR groups.
+    pub const ACCESS: DomainId = DomainId(6);
 }
 
 impl fmt::Display for DomainId {

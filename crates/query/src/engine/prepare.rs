@@ -6,13 +6,15 @@ use cql_protocol::FrameHeader;
 use cql_protocol::request::Prepare;
 use cql_protocol::response::{ColumnSpec, PreparedReply, insert_warnings};
 use cql_protocol::write_prepared;
+use cql_syntax::Statement;
 use runtime::{Group, ShardId};
 
 use super::{Engine, count};
 use crate::Session;
+use crate::access::refusal;
 use crate::control::ControlRequest;
 use crate::error::{QueryError, UnknownId};
-use crate::plan::{Marker, Plan, PlanContext, plan, plan_in_steps};
+use crate::plan::{Action, Marker, Plan, PlanContext, plan, plan_in_steps};
 use crate::prepared::{Prepared, statement_id, statement_id_in_steps};
 
 /// A longer text is parsed and planned by a task, with pauses. It may have some 4,000 items, each some 0.5 µs.
@@ -145,6 +147,13 @@ impl Engine {
         let keyspace = session.keyspace();
         let keyspace = request.keyspace.or(keyspace.as_deref());
         let prepared = self.install(request.text, keyspace).await?;
+        // As in Cassandra, which validates a statement before it is prepared. The text may have a password, so it does not stay.
+        if let Action::Other(statement) = &prepared.plan.action
+            && let Statement::Access(statement) = &**statement
+        {
+            self.inner.prepared.borrow_mut().remove(&prepared.id);
+            return Err(refusal(&self.catalog(), &self.inner.coordinator.ring(), statement, keyspace));
+        }
         self.install_elsewhere(request.text, keyspace).await;
         write_reply(header, &prepared, out);
         Ok(())

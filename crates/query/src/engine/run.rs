@@ -15,6 +15,7 @@ use super::read::check_page_size;
 use super::reply::{ReplyTo, replace_by_error, warn_of_use};
 use super::{Engine, count};
 use crate::Session;
+use crate::access::refusal;
 use crate::catalog::no_keyspace;
 use crate::control::DdlOutcome;
 use crate::describe;
@@ -250,6 +251,9 @@ impl Engine {
                 let keyspace = session.keyspace();
                 let (catalog, page) = (self.catalog(), describe::Page { id: call.id, params: call.params });
                 describe::write(statement, keyspace.as_deref(), &catalog, &self.inner.node, page, header, out)?;
+            }
+            Statement::Access(statement) => {
+                return Err(refusal(&self.catalog(), &self.inner.coordinator.ring(), statement, keyspace));
             }
             statement if schema::is_ddl(statement) => {
                 // It is parsed again where it is done, at once.

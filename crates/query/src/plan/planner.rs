@@ -64,7 +64,6 @@ fn action(statement: Statement, context: PlanContext<'_>, markers: &mut Markers)
         }
         Statement::Batch(batch) => Action::Batch(batch_plan(&batch, context, markers)?),
         // No setting enables it: the configuration refuses such.
-        Statement::Access(access) => return Err(invalid(format!("{} is not supported yet", access.kind()))),
         Statement::Unsupported { what } => return Err(invalid(format!("{what} is not supported yet"))),
         other => Action::Other(Rc::new(other)),
     })

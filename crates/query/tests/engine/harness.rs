@@ -17,8 +17,8 @@ use membership::{OperationsDomain, TopologyDomain};
 use metadata::{Domains, MetadataLog, Opened, Start, Started, Way};
 use planted::Planted;
 use query::{
-    Engine, EngineOptions, EngineParts, EngineSeats, Guardrails, LowBoundDomain, NodeInfo, Outcome, SchemaDomain,
-    Session, TruncationsDomain, engine_seats, pending_truncations, truncations_of,
+    AccessDomain, Engine, EngineOptions, EngineParts, EngineSeats, Guardrails, LowBoundDomain, NodeInfo, Outcome,
+    SchemaDomain, Session, TruncationsDomain, engine_seats, pending_truncations, truncations_of,
 };
 use runtime::sync::oneshot;
 use runtime::{MeshSeat, Options, Runtime, ShardId};
@@ -259,7 +259,8 @@ fn tell_longest_poll(runtime: &Runtime) {
 /// The domains of a node.
 pub fn domains() -> Domains {
     let of_nodes = Domains::none().with::<TopologyDomain>().with::<OperationsDomain>();
-    of_nodes.with::<SchemaDomain>().with::<TruncationsDomain>().with::<LowBoundDomain>()
+    let of_tables = of_nodes.with::<SchemaDomain>().with::<TruncationsDomain>().with::<LowBoundDomain>();
+    of_tables.with::<AccessDomain>()
 }
 
 /// A node's start, as far as the metadata log has a part in it.

@@ -6,6 +6,7 @@
     reason = "a test makes its folders and reads its scripts outside of the shards, and takes results from them"
 )]
 
+mod access;
 mod conditional;
 mod constants;
 mod cost;

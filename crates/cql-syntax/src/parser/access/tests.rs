@@ -288,3 +288,99 @@ fn lists_are_bounded() {
         assert!(parse(&text).unwrap_err().to_string().contains("a statement has at most 10240"));
     }
 }
+
+/// Each text is of words that these statements have.
+const WORDS: [&str; 60] = [
+    "CREATE",
+    "ALTER",
+    "DROP",
+    "GRANT",
+    "REVOKE",
+    "LIST",
+    "ADD",
+    "ROLE",
+    "ROLES",
+    "USER",
+    "USERS",
+    "IDENTITY",
+    "IF",
+    "NOT",
+    "EXISTS",
+    "WITH",
+    "AND",
+    "PASSWORD",
+    "HASHED",
+    "GENERATED",
+    "LOGIN",
+    "SUPERUSER",
+    "NOSUPERUSER",
+    "OPTIONS",
+    "ACCESS",
+    "TO",
+    "FROM",
+    "DATACENTERS",
+    "CIDRS",
+    "ALL",
+    "PERMISSIONS",
+    "PERMISSION",
+    "ON",
+    "OF",
+    "NORECURSIVE",
+    "SELECT",
+    "UNMASK",
+    "KEYSPACE",
+    "KEYSPACES",
+    "TABLES",
+    "IN",
+    "FUNCTION",
+    "FUNCTIONS",
+    "MBEAN",
+    "MBEANS",
+    "'a:b=*'",
+    "''",
+    "'it''s'",
+    "r",
+    "\"R\"",
+    "?",
+    "=",
+    "true",
+    "{",
+    "}",
+    ":",
+    ",",
+    "(",
+    ")",
+    ".",
+];
+
+/// The first words of each statement.
+const HEADS: [&str; 13] = [
+    "CREATE ROLE r WITH",
+    "ALTER ROLE r WITH",
+    "CREATE USER u",
+    "ALTER USER u",
+    "DROP ROLE",
+    "DROP USER",
+    "GRANT",
+    "GRANT SELECT ON",
+    "REVOKE ALL ON",
+    "LIST",
+    "LIST ALL",
+    "ADD IDENTITY",
+    "DROP IDENTITY",
+];
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(4_000))]
+
+    /// No text panics, and what parses round-trips.
+    #[test]
+    fn any_text_is_safe(head in 0..HEADS.len(), words in proptest::collection::vec(0..WORDS.len(), 0..9)) {
+        let words: Vec<&str> = words.iter().map(|&word| WORDS[word]).collect();
+        let text = format!("{} {}", HEADS[head], words.join(" "));
+        if let Ok(statement) = parse(&text) {
+            let printed = statement.to_string();
+            proptest::prop_assert_eq!(parse(&printed), Ok(statement), "{}", printed);
+        }
+    }
+}
