@@ -182,6 +182,8 @@ fn stress_reads_each_row_as_it_was_written_while_three_nodes_become_five_and_thr
     let builders = [1, 2, 3].map(|number| node(&net, number, 1));
     let [mut first, second, third] = builders.each_ref().map(Builder::start);
     wait_for_voters(&mut first, 3);
+    // Each has a connection to each: rows are written at ALL.
+    [&first, &second, &third].into_iter().for_each(|server| sees_down(server, 0));
     let (rows, rate, seconds) = pick((2_000, 300, 5), (100_000, 1_500, 60));
     let (mixed, fresh) = (Load::new(rate * seconds), Load::new(rate / 3 * seconds));
     let populate = format!("write n={rows} cl=ALL no-warmup -pop seq=1..{rows} -rate threads=16");
