@@ -188,7 +188,8 @@ fn stress_reads_each_row_as_it_was_written_while_three_nodes_become_five_and_thr
     let (mixed, fresh) = (Load::new(rate * seconds), Load::new(rate / 3 * seconds));
     let populate = format!("write n={rows} cl=ALL no-warmup -pop seq=1..{rows} -rate threads=16");
     Stress::start(&net, &[1, 2, 3], &populate).finish(&AtomicU64::new(0), &mixed.failed);
-    assert!(mixed.take_failed().is_empty());
+    let failed = mixed.take_failed();
+    assert!(failed.is_empty(), "{failed:#?}");
     let mixed_words = |_| {
         let n = mixed.run_length;
         format!(
