@@ -79,6 +79,12 @@ pub(super) fn sees_down(server: &Server, count: u64) {
     until("the others are down", || value(server, "/failure_detector/count/endpoint/down") == count);
 }
 
+/// Waits until so many nodes are up for the server, itself among them.
+pub(super) fn sees_up(server: &Server, count: usize) {
+    let live = || value(server, "/gossiper/endpoint/live").as_array().map(Vec::len);
+    until("the others are up", || live() == Some(count));
+}
+
 /// Rows of some size, each on all of its replicas.
 pub(super) fn fill(server: &Server, table: &str, rows: usize, bytes: usize) {
     let mut client = connect(server);
