@@ -79,10 +79,16 @@ pub(super) fn sees_down(server: &Server, count: u64) {
     until("the others are down", || value(server, "/failure_detector/count/endpoint/down") == count);
 }
 
-/// Waits until so many nodes are up for the server, itself among them.
-pub(super) fn sees_up(server: &Server, count: usize) {
-    let live = || value(server, "/gossiper/endpoint/live").as_array().map(Vec::len);
-    until("the others are up", || live() == Some(count));
+/// Waits until each of three nodes reaches the others for requests.
+pub(super) fn reach_each_other(servers: [&Server; 3]) {
+    let mut client = connect(servers[0]);
+    client.query(&keyspace("reached", 3)).expect("a majority is up");
+    client.query("CREATE TABLE reached.t (k int PRIMARY KEY)").expect("a majority is up");
+    for server in servers {
+        let mut client = connect(server);
+        let insert = "INSERT INTO reached.t (k) VALUES (1)";
+        until("a write at ALL is answered", || client.query_at(insert, Consistency::All).is_ok());
+    }
 }
 
 /// Rows of some size, each on all of its replicas.

@@ -16,7 +16,7 @@ use helenus_tests::{Builder, Server, pick};
 use serde_json::Value;
 
 use super::nodes::{Net, connect, until, value, wait_for_voters};
-use super::operations::{Ends, done, sees_down, sees_up};
+use super::operations::{Ends, done, reach_each_other, sees_down};
 use super::replication::{alter, at_rest};
 
 /// Words of each run.
@@ -182,8 +182,7 @@ fn stress_reads_each_row_as_it_was_written_while_three_nodes_become_five_and_thr
     let builders = [1, 2, 3].map(|number| node(&net, number, 1));
     let [mut first, second, third] = builders.each_ref().map(Builder::start);
     wait_for_voters(&mut first, 3);
-    // Each has a connection to each: rows are written at ALL.
-    [&first, &second, &third].into_iter().for_each(|server| sees_up(server, 3));
+    reach_each_other([&first, &second, &third]);
     let (rows, rate, seconds) = pick((2_000, 300, 5), (100_000, 1_500, 60));
     let (mixed, fresh) = (Load::new(rate * seconds), Load::new(rate / 3 * seconds));
     let populate = format!("write n={rows} cl=ALL no-warmup -pop seq=1..{rows} -rate threads=16");
