@@ -2,6 +2,7 @@
 //! has not, and what the reports say; profiles and YCSB's workloads; several processes at one time. And `helenus study`, which runs such lines.
 
 mod profiles;
+mod secure;
 mod study;
 mod together;
 mod ycsb;

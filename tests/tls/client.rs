@@ -13,26 +13,26 @@ use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned, Support
 
 use super::authority::{Authority, Issued};
 
-pub(super) type Tls = StreamOwned<ClientConnection, TcpStream>;
+pub(crate) type Tls = StreamOwned<ClientConnection, TcpStream>;
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Settings of a client.
 #[derive(Clone)]
-pub(super) struct Client(Arc<ClientConfig>);
+pub(crate) struct Client(Arc<ClientConfig>);
 
 impl Client {
     /// It trusts the authority, and has a certificate or none.
-    pub(super) fn new(authority: &Authority, issued: Option<&Issued>) -> Client {
+    pub(crate) fn new(authority: &Authority, issued: Option<&Issued>) -> Client {
         Client::of(&[authority], issued, &[&TLS13, &TLS12])
     }
 
     /// It trusts two authorities.
-    pub(super) fn trusting(authorities: [&Authority; 2], issued: &Issued) -> Client {
+    pub(crate) fn trusting(authorities: [&Authority; 2], issued: &Issued) -> Client {
         Client::of(&authorities, Some(issued), &[&TLS13, &TLS12])
     }
 
-    pub(super) fn of_tls12(authority: &Authority) -> Client {
+    pub(crate) fn of_tls12(authority: &Authority) -> Client {
         Client::of(&[authority], None, &[&TLS12])
     }
 
@@ -59,8 +59,13 @@ impl Client {
         }))
     }
 
+    /// The settings, for a driver.
+    pub(crate) fn settings(&self) -> Arc<ClientConfig> {
+        Arc::clone(&self.0)
+    }
+
     /// A session on a new socket, before its handshake.
-    pub(super) fn dial(&self, address: &str) -> io::Result<Tls> {
+    pub(crate) fn dial(&self, address: &str) -> io::Result<Tls> {
         let address: SocketAddr = address.parse().map_err(io::Error::other)?;
         let socket = TcpStream::connect(address)?;
         socket.set_nodelay(true)?;
@@ -71,7 +76,7 @@ impl Client {
     }
 
     /// A connection that has started.
-    pub(super) fn connect(&self, address: &str) -> io::Result<Connection<Tls>> {
+    pub(crate) fn connect(&self, address: &str) -> io::Result<Connection<Tls>> {
         Connection::over(self.dial(address)?).greeted()
     }
 }

@@ -1,8 +1,8 @@
 //! Clients under TLS: who is served on which port, what others read, how connections end, and certificates exchanged under load.
 
 #[path = "../../crates/tls/src/tests/authority.rs"]
-mod authority;
-mod client;
+pub(crate) mod authority;
+pub(crate) mod client;
 mod half_open;
 
 use std::io::{ErrorKind, Read, Write};
@@ -29,7 +29,7 @@ fn write_files(folder: &Path, issued: &Issued, trusted: &str) {
 }
 
 /// A node with a certificate of the authority, which is the one that it trusts, and these lines among its options; `before` comes before them.
-fn node(builder: Builder, authority: &Authority, before: &str, options: &[&str]) -> Builder {
+pub(crate) fn node(builder: Builder, authority: &Authority, before: &str, options: &[&str]) -> Builder {
     let folder = builder.folder();
     write_files(&folder, &authority.issue(&[IP], VALID), &authority.pem);
     let options: String = options.iter().map(|line| format!("  {line}\n")).collect();

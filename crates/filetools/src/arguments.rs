@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use client::AccessOptions;
 
 /// Command to run.
 #[derive(Debug, Args)]
@@ -71,4 +72,7 @@ pub struct ImportArguments {
     /// Table [default: name of the directory without the table id]
     #[arg(long)]
     pub table: Option<String>,
+    /// Login and certificates
+    #[command(flatten)]
+    pub access: AccessOptions,
 }

@@ -13,6 +13,9 @@ pub enum ToolError {
     /// The runtime could not be started.
     #[error(transparent)]
     Start(#[from] runtime::StartError),
+    /// The login or the certificates cannot be had.
+    #[error(transparent)]
+    Access(#[from] client::AccessError),
     /// A file could not be read.
     #[error("cannot read {}: {source}", path.display())]
     Read {

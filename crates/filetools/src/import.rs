@@ -30,7 +30,8 @@ use crate::verify::{Sstables, sstables_at, verify};
 pub(crate) async fn run(runtime: &Runtime, arguments: &ImportArguments) -> Result<(), ToolError> {
     let (keyspace, name) = target(arguments)?;
     let sstables = sstables_at(runtime, &arguments.folder).await?;
-    let mut connection = Connection::open(runtime, arguments.node).await?;
+    let access = arguments.access.resolve(runtime).await?;
+    let mut connection = Connection::open(runtime, arguments.node, &access).await?;
     let server = Server::ask(&mut connection, &keyspace, &name).await?;
     let found = check_all(runtime, sstables, &server).await?;
     let mut tables: Vec<(Table, Vec<Lane>)> = Vec::new();

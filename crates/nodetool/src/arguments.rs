@@ -1,6 +1,10 @@
 //! The command line: Cassandra 5.0's commands and options, and `--json`.
 
+use std::path::PathBuf;
+
 use clap::{ArgAction, Args, Parser, Subcommand};
+
+use crate::access::is_this_machine;
 
 /// Inspect and manage a running node, with the commands, options and output of Cassandra's nodetool.
 #[derive(Debug, Parser)]
@@ -21,15 +25,27 @@ pub(crate) struct Arguments {
     /// Print help
     #[arg(long, global = true, action = ArgAction::Help)]
     help: Option<bool>,
-    /// (-u) JMX user; ignored
-    #[arg(short = 'u', long, global = true, hide = true)]
-    username: Option<String>,
-    /// (-pw) JMX password; ignored
-    #[arg(long, global = true, hide = true)]
-    password: Option<String>,
-    /// (-pwf) JMX password file; ignored
-    #[arg(long, global = true, hide = true)]
-    password_file: Option<String>,
+    /// User
+    #[arg(short = 'u', long, global = true, value_name = "NAME")]
+    pub(crate) username: Option<String>,
+    /// (-pw) Its password; other users of this machine can read it here, so prefer -pwf or the variable HELENUS_PASSWORD
+    #[arg(long, global = true, value_name = "PASSWORD")]
+    pub(crate) password: Option<String>,
+    /// (-pwf) File with lines of a user and a password each
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) password_file: Option<PathBuf>,
+    /// Connect under TLS
+    #[arg(long, global = true)]
+    pub(crate) ssl: bool,
+    /// Certificates (PEM) that the node's is judged by; implies --ssl
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) cacert: Option<PathBuf>,
+    /// Certificate (PEM) of the operator, for nodes with require_client_auth
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) cert: Option<PathBuf>,
+    /// Its private key (PEM), if it is not in the same file
+    #[arg(id = "own_key", long = "key", global = true, value_name = "FILE")]
+    pub(crate) key: Option<PathBuf>,
     /// (-pp) Print ports; ignored
     #[arg(long, global = true, hide = true)]
     print_port: bool,
@@ -38,15 +54,11 @@ pub(crate) struct Arguments {
 }
 
 impl Arguments {
-    /// Options that are accepted and ignored.
+    /// Options that are ignored, and passwords that others can read.
     pub(crate) fn warnings(&self) -> Vec<String> {
         let mut warnings = Vec::new();
-        for (option, given) in
-            [("-u", self.username.is_some()), ("-pw", self.password.is_some()), ("-pwf", self.password_file.is_some())]
-        {
-            if given {
-                warnings.push(format!("ignoring {option}: the admin API is not JMX and has no passwords"));
-            }
+        if self.username.is_some() && self.cacert.is_none() && !is_this_machine(&self.host) {
+            warnings.push("the password is not encrypted on its way to the node; use --ssl".into());
         }
         if self.print_port {
             warnings.push("ignoring -pp: all nodes of a ring listen on the same port".into());

@@ -10,6 +10,7 @@ use std::time::{Duration, SystemTime};
 use serde::Deserialize;
 use ureq::http;
 
+use crate::access::Access;
 use crate::arguments::Arguments;
 use crate::error::ToolError;
 use crate::surroundings::{Method, Patience, Request, Surroundings};
@@ -26,6 +27,9 @@ pub(crate) struct Client {
     agent: ureq::Agent,
     host: String,
     port: u16,
+    scheme: &'static str,
+    /// The value of the header with name and password.
+    authorization: Option<String>,
     timeout: Duration,
     bytes_max: u64,
     /// Lines of a command are printed before it ends.
@@ -33,22 +37,30 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    pub(crate) fn new(arguments: &Arguments) -> Client {
+    /// Reads the files that the arguments name. No connection is made yet.
+    pub(crate) fn new(arguments: &Arguments) -> Result<Client, ToolError> {
+        let Access { tls, authorization } = Access::of(arguments)?;
+        let scheme = if tls.is_some() { "https" } else { "http" };
         let config = ureq::Agent::config_builder()
             .http_status_as_error(false)
             .max_redirects(0)
             .max_redirects_will_error(false)
             .proxy(None)
-            .user_agent("helenus-nodetool")
-            .build();
-        Client {
+            .user_agent("helenus-nodetool");
+        let config = match tls {
+            Some(tls) => config.tls_config(tls).build(),
+            None => config.build(),
+        };
+        Ok(Client {
+            scheme,
+            authorization,
             agent: ureq::Agent::new_with_config(config),
             host: arguments.host.trim_start_matches('[').trim_end_matches(']').to_owned(),
             port: arguments.port,
             timeout: Duration::from_secs(arguments.timeout),
             bytes_max: BODY_BYTES_MAX,
             shows: !arguments.json,
-        }
+        })
     }
 
     #[cfg(test)]
@@ -60,13 +72,17 @@ impl Client {
     fn send(&self, request: &Request) -> Result<(u16, String), ureq::Error> {
         // An address of version 6 stands in brackets in a URI.
         let host = if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
-        let uri = format!("http://{host}:{}{}", self.port, request.target);
+        let uri = format!("{}://{host}:{}{}", self.scheme, self.port, request.target);
         let limit = match request.patience {
             Patience::Short => Some(self.timeout),
             Patience::Longer(more) => Some(self.timeout + more),
             Patience::Endless => None,
         };
-        let built = http::Request::builder().method(request.method.word()).uri(uri).body(())?;
+        let mut built = http::Request::builder().method(request.method.word()).uri(uri);
+        if let Some(authorization) = &self.authorization {
+            built = built.header(http::header::AUTHORIZATION, authorization);
+        }
+        let built = built.body(())?;
         let configured =
             self.agent.configure_request(built).timeout_connect(Some(self.timeout)).timeout_global(limit).build();
         let mut response = self.agent.run(configured)?;

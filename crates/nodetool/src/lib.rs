@@ -8,6 +8,7 @@
 // The bans of clippy.toml bind the product's code; tests beside it reach files and clocks as they like.
 #![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
 
+mod access;
 mod answers;
 mod arguments;
 mod commands;
@@ -42,7 +43,13 @@ pub fn run(arguments: Vec<OsString>) -> ExitCode {
             return ExitCode::from(u8::from(error.use_stderr()));
         }
     };
-    let mut node = http::Client::new(&arguments);
+    let mut node = match http::Client::new(&arguments) {
+        Ok(node) => node,
+        Err(error) => {
+            let _ = writeln!(std::io::stderr(), "nodetool: {error}");
+            return ExitCode::from(error.exit_code());
+        }
+    };
     let mut told = Told::default();
     let code = answered(&arguments, &mut node, &mut told);
     let _ = std::io::stderr().lock().write_all(told.errors.as_bytes());

@@ -12,6 +12,7 @@
     reason = "a client on tokio, whose threads are no shards: it has clocks, files, threads and locks of its own"
 )]
 
+mod access;
 mod connect;
 mod filler;
 mod hdr_log;

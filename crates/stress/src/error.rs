@@ -59,8 +59,11 @@ pub enum StressError {
         /// Message.
         error: ErrorBody,
     },
-    /// The server wants credentials, of which this client has none.
-    #[error("the server requires credentials for {authenticator}, which the raw client does not support")]
+    /// The login or the certificates cannot be had.
+    #[error(transparent)]
+    Access(#[from] client::AccessError),
+    /// The server asks for a login, and none is given.
+    #[error("the server requires a login ({authenticator}): set --username and --password-file")]
     Authentication {
         /// The authenticator.
         authenticator: String,

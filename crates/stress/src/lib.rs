@@ -33,8 +33,11 @@ Through a driver, with the commands and options of cassandra-stress:
   helenus stress ycsb load workload=a recordcount=1000000 -rate threads=100
   helenus stress ycsb run workload=a recordcount=1000000 operationcount=1000000 -rate threads=100
 
-  n=, duration=, err<, cl=, no-warmup, truncate=, ratio(), -rate, -pop, -col, -schema, -insert, -node, -port, -mode, -log and
-  -errors have the syntax and meaning of cassandra-stress. In addition:
+  n=, duration=, err<, cl=, no-warmup, truncate=, ratio(), -rate, -pop, -col, -schema, -insert, -node, -port, -mode, -log,
+  -credentials-file and -errors have the syntax and meaning of cassandra-stress; so has -transport, with PEM:
+    -transport truststore=ca.crt keystore=client.pem
+  A password that neither -mode password= nor -credentials-file has is taken from the variable HELENUS_PASSWORD.
+  In addition:
   --json FILE   write the report to FILE as JSON, too
   --pid PIDS    process ids of the servers on this machine: report their CPU time, too
   --cpus N      threads of the driver [default: one per CPU]

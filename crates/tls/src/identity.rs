@@ -5,11 +5,10 @@ use std::net::IpAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use runtime::sync::Notify;
-
 use crate::clock::Clock;
 use crate::contexts::{Contexts, Options};
 use crate::material::Material;
+use crate::reload::{FileFigures, FilesState};
 use crate::session::Session;
 
 /// Certificates in use on a shard. Clones are the same.
@@ -23,7 +22,7 @@ struct Inner {
     options: Options,
     clock: Arc<Clock>,
     contexts: RefCell<Contexts>,
-    reload: Notify,
+    files: FilesState,
 }
 
 impl Identity {
@@ -31,7 +30,7 @@ impl Identity {
     pub fn new(material: &Material, options: Options) -> Identity {
         let clock = Arc::new(Clock::default());
         let contexts = RefCell::new(Contexts::new(material, options, &clock));
-        Identity { inner: Rc::new(Inner { options, clock, contexts, reload: Notify::new() }) }
+        Identity { inner: Rc::new(Inner { options, clock, contexts, files: FilesState::default() }) }
     }
 
     /// Sessions are made of other material from now on; those there are go on.
@@ -42,12 +41,17 @@ impl Identity {
 
     /// Looks at the files now, and takes what they have without waiting for a second look.
     pub fn reload(&self) {
-        self.inner.reload.notify();
+        self.inner.files.asked.notify();
     }
 
-    /// Signalled by [`Identity::reload`].
-    pub(crate) fn reload_asked(&self) -> &Notify {
-        &self.inner.reload
+    /// Figures of the files.
+    pub fn figures(&self) -> FileFigures {
+        self.inner.files.figures()
+    }
+
+    /// The account of the files.
+    pub(crate) fn files(&self) -> &FilesState {
+        &self.inner.files
     }
 
     /// A session of the end that dials `address`. Its first bytes are to be sent. Certificates are judged by the wall clock of now, in microseconds. An IPv4

@@ -9,7 +9,7 @@ use rustls::{Error, InconsistentKeys, RootCertStore, SignatureAlgorithm};
 use crate::clock::unix_time;
 use crate::flaw::Flaw;
 use crate::material_error::MaterialError;
-use crate::pem::Pems;
+use crate::pem::{Pem, Pems};
 use crate::provider::provider;
 use crate::verifier;
 
@@ -25,23 +25,9 @@ impl Material {
     /// Parses PEM. Fails at the first thing that cannot be used.
     pub fn parse(pems: &Pems) -> Result<Material, MaterialError> {
         let Pems { certificate, key, trusted } = pems;
-        let chain = certificate.certificates()?;
-        let private_key = key.private_key()?;
-        let own = CertifiedKey::from_der(chain, private_key, &provider()).map_err(|error| match error {
-            Error::InconsistentKeys(InconsistentKeys::KeyMismatch) => {
-                MaterialError::KeyMismatch { key: key.name.clone(), certificate: certificate.name.clone() }
-            }
-            Error::InvalidCertificate(_) => MaterialError::MalformedCertificate { name: certificate.name.clone() },
-            _ => MaterialError::UnsupportedKey { name: key.name.clone() },
-        })?;
-        let mut roots = RootCertStore::empty();
-        if let Some(trusted) = trusted {
-            for trusted_certificate in trusted.certificates()? {
-                let added = roots.add(trusted_certificate);
-                added.map_err(|_| MaterialError::MalformedCertificate { name: trusted.name.clone() })?;
-            }
-        }
-        Ok(Material { own: Arc::new(own), trusted: Arc::new(roots) })
+        let own = own_of(certificate, key)?;
+        let trusted = trusted.as_ref().map_or_else(|| Ok(RootCertStore::empty()), roots_of)?;
+        Ok(Material { own: Arc::new(own), trusted: Arc::new(trusted) })
     }
 
     /// True if a signature takes milliseconds: the key is RSA's, of 4096 bits or more.
@@ -60,6 +46,15 @@ impl Material {
         Some(Flaw::from(&error)).filter(|flaw| matches!(flaw, Flaw::Expired { .. } | Flaw::NotValidYet { .. }))
     }
 
+    /// The end of the own certificate, seconds since the Unix epoch; `None`: unknown.
+    pub(crate) fn not_after(&self) -> Option<u64> {
+        // Judged at the end of time, it has expired, and the verdict has the day.
+        match self.time_flaw(i64::MAX)? {
+            Flaw::Expired { not_after } => not_after,
+            _ => None,
+        }
+    }
+
     /// The reason for which an end with the same trusted certificates refuses this one, at a wall clock's time.
     pub fn own_flaw(&self, wall_clock_micros: i64) -> Option<Flaw> {
         let now: UnixTime = unix_time(wall_clock_micros);
@@ -68,4 +63,27 @@ impl Material {
             _ => Flaw::Malformed,
         })
     }
+}
+
+/// A certificate chain with its key.
+pub(crate) fn own_of(certificate: &Pem, key: &Pem) -> Result<CertifiedKey, MaterialError> {
+    let chain = certificate.certificates()?;
+    let private_key = key.private_key()?;
+    CertifiedKey::from_der(chain, private_key, &provider()).map_err(|error| match error {
+        Error::InconsistentKeys(InconsistentKeys::KeyMismatch) => {
+            MaterialError::KeyMismatch { key: key.name.clone(), certificate: certificate.name.clone() }
+        }
+        Error::InvalidCertificate(_) => MaterialError::MalformedCertificate { name: certificate.name.clone() },
+        _ => MaterialError::UnsupportedKey { name: key.name.clone() },
+    })
+}
+
+/// Trusted certificates.
+pub(crate) fn roots_of(trusted: &Pem) -> Result<RootCertStore, MaterialError> {
+    let mut roots = RootCertStore::empty();
+    for certificate in trusted.certificates()? {
+        let added = roots.add(certificate);
+        added.map_err(|_| MaterialError::MalformedCertificate { name: trusted.name.clone() })?;
+    }
+    Ok(roots)
 }

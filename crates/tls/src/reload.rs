@@ -2,8 +2,10 @@
 //!
 //! The files' bytes are compared, not their times: a copy may keep a time, and three files of a few KiB cost less than the reasoning. A change counts when two looks
 //! in a row have found the same, so that certificate and key are exchanged one after the other without a word. Material that cannot be used, or that this node
-//! itself would refuse, is logged once, and the one in use stays. Each shard looks for itself and shares nothing; shard 0 speaks for all.
+//! itself would refuse, is logged once, and the one in use stays. Each shard looks for itself and shares nothing; shard 0 speaks for all, and follows alone the files of
+//! a thread beside the shards. What became of the files is counted.
 
+use std::cell::Cell;
 use std::time::Duration;
 
 use runtime::sync::Notify;
@@ -15,6 +17,34 @@ use crate::material::Material;
 use crate::pem::Pems;
 use crate::server::ServerIdentity;
 use crate::source::Sources;
+
+/// The account of an identity's files on a shard.
+#[derive(Debug, Default)]
+pub(crate) struct FilesState {
+    /// Signalled when they are to be looked at now.
+    pub(crate) asked: Notify,
+    reloads: Cell<u64>,
+    failures: Cell<u64>,
+    not_after: Cell<Option<u64>>,
+}
+
+/// Figures of an identity's files, since the shard began.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct FileFigures {
+    /// Times that new files were taken.
+    pub reloads: u64,
+    /// Times that files could not be used, for another reason than the time before.
+    pub failures: u64,
+    /// End of the certificate in use, seconds since the Unix epoch.
+    pub not_after: Option<u64>,
+}
+
+impl FilesState {
+    /// The figures of now.
+    pub(crate) fn figures(&self) -> FileFigures {
+        FileFigures { reloads: self.reloads.get(), failures: self.failures.get(), not_after: self.not_after.get() }
+    }
+}
 
 /// An identity that takes new material.
 pub(crate) trait Replaceable {
@@ -29,8 +59,8 @@ pub(crate) trait Replaceable {
     /// Sessions are made of this material from now on.
     fn replace(&self, material: &Material);
 
-    /// Signalled when the files are to be looked at now.
-    fn reload_asked(&self) -> &Notify;
+    /// The account of the files.
+    fn files(&self) -> &FilesState;
 }
 
 impl Replaceable for Identity {
@@ -45,8 +75,8 @@ impl Replaceable for Identity {
         self.replace(material);
     }
 
-    fn reload_asked(&self) -> &Notify {
-        self.reload_asked()
+    fn files(&self) -> &FilesState {
+        self.files()
     }
 }
 
@@ -62,8 +92,8 @@ impl Replaceable for ServerIdentity {
         self.replace(material);
     }
 
-    fn reload_asked(&self) -> &Notify {
-        self.reload_asked()
+    fn files(&self) -> &FilesState {
+        self.files()
     }
 }
 
@@ -91,6 +121,7 @@ impl<I: Replaceable + 'static> Reload<I> {
     /// Judges the first material, and follows the files as long as the shard runs.
     pub(crate) fn start(self, material: &Material) {
         self.judge_first(material);
+        self.identity.files().not_after.set(material.not_after());
         if self.sources.have_files() {
             let runtime = self.runtime.clone();
             drop(runtime.spawn(Group::Maintenance, self.follow()));
@@ -108,7 +139,7 @@ impl<I: Replaceable + 'static> Reload<I> {
 
     async fn follow(mut self) {
         loop {
-            let is_asked = self.runtime.timeout(LOOK, self.identity.reload_asked().notified()).await.is_ok();
+            let is_asked = self.runtime.timeout(LOOK, self.identity.files().asked.notified()).await.is_ok();
             self.look(is_asked).await;
         }
     }
@@ -135,6 +166,9 @@ impl<I: Replaceable + 'static> Reload<I> {
             return self.complain(format!("the certificate in {} fails validation: {flaw}", pems.certificate.name));
         }
         self.identity.replace(&material);
+        let files = self.identity.files();
+        files.reloads.set(files.reloads.get() + 1);
+        files.not_after.set(material.not_after());
         self.current = pems;
         (self.found, self.complaint) = (None, None);
         let (file, peers) = (&self.current.certificate.name, I::PEERS);
@@ -148,7 +182,8 @@ impl<I: Replaceable + 'static> Reload<I> {
         if self.complaint.as_ref() == Some(&reason) {
             return;
         }
-        let peers = I::PEERS;
+        let (files, peers) = (self.identity.files(), I::PEERS);
+        files.failures.set(files.failures.get() + 1);
         match self.runtime.shard() {
             ShardId(0) => tracing::error!(%reason, peers, "cannot reload TLS certificates; keeping those in use"),
             _ => tracing::debug!(%reason, peers, "cannot reload TLS certificates"),

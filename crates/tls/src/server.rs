@@ -5,16 +5,17 @@ use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use runtime::sync::Notify;
 use rustls::crypto::ring::Ticketer;
 use rustls::server::{NoServerSessionStorage, ProducesTickets, WebPkiClientVerifier};
 use rustls::sign::SingleCertAndKey;
+use rustls::time_provider::TimeProvider;
 use rustls::{RootCertStore, ServerConfig};
 
 use crate::clock::Clock;
 use crate::contexts::{HAS_SUITES, Versions};
 use crate::material::Material;
 use crate::provider::provider;
+use crate::reload::{FileFigures, FilesState};
 use crate::session::Session;
 
 /// Certificates of clients.
@@ -67,7 +68,7 @@ struct Inner {
     tickets: Tickets,
     clock: Arc<Clock>,
     context: RefCell<Arc<ServerConfig>>,
-    reload: Notify,
+    files: FilesState,
 }
 
 impl ServerIdentity {
@@ -79,24 +80,29 @@ impl ServerIdentity {
     /// The same, and its tickets are those of others.
     pub(crate) fn with_tickets(material: &Material, options: ServerOptions, tickets: Tickets) -> ServerIdentity {
         let clock = Arc::new(Clock::default());
-        let context = RefCell::new(context(material, options, &tickets, &clock));
-        ServerIdentity { inner: Rc::new(Inner { options, tickets, clock, context, reload: Notify::new() }) }
+        let context = RefCell::new(context(material, options, &tickets, clock.clone()));
+        ServerIdentity { inner: Rc::new(Inner { options, tickets, clock, context, files: FilesState::default() }) }
     }
 
     /// Sessions are made of other material from now on; those there are go on.
     pub(crate) fn replace(&self, material: &Material) {
         let Inner { options, tickets, clock, context: current, .. } = &*self.inner;
-        *current.borrow_mut() = context(material, *options, tickets, clock);
+        *current.borrow_mut() = context(material, *options, tickets, clock.clone());
     }
 
     /// Looks at the files now, and takes what they have without waiting for a second look.
     pub fn reload(&self) {
-        self.inner.reload.notify();
+        self.inner.files.asked.notify();
     }
 
-    /// Signalled by [`ServerIdentity::reload`].
-    pub(crate) fn reload_asked(&self) -> &Notify {
-        &self.inner.reload
+    /// Figures of the files.
+    pub fn figures(&self) -> FileFigures {
+        self.inner.files.figures()
+    }
+
+    /// The account of the files.
+    pub(crate) fn files(&self) -> &FilesState {
+        &self.inner.files
     }
 
     /// A session with a client that has connected. Its certificate is judged by the wall clock of now, in microseconds.
@@ -106,8 +112,14 @@ impl ServerIdentity {
     }
 }
 
-fn context(material: &Material, options: ServerOptions, tickets: &Tickets, clock: &Arc<Clock>) -> Arc<ServerConfig> {
-    let builder = ServerConfig::builder_with_details(Arc::new(provider()), clock.clone())
+/// The settings of the sessions of material. `clock` has the time by which certificates of clients are judged.
+pub(crate) fn context(
+    material: &Material,
+    options: ServerOptions,
+    tickets: &Tickets,
+    clock: Arc<dyn TimeProvider>,
+) -> Arc<ServerConfig> {
+    let builder = ServerConfig::builder_with_details(Arc::new(provider()), clock)
         .with_protocol_versions(options.versions.supported())
         .expect(HAS_SUITES);
     let builder = match options.client_certificates {

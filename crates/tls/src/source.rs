@@ -32,7 +32,7 @@ impl Source {
         }
     }
 
-    async fn read(&self, runtime: &Runtime) -> Result<Pem, MaterialError> {
+    pub(crate) async fn read(&self, runtime: &Runtime) -> Result<Pem, MaterialError> {
         let path = match self {
             Source::File(path) => path,
             Source::Inline(pem) => return Ok(pem.clone()),

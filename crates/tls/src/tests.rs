@@ -1,6 +1,7 @@
 //! Handshakes, transfers, and what is refused.
 
 pub(crate) mod authority;
+mod client;
 mod material;
 mod refusals;
 mod reload;

@@ -3,6 +3,7 @@
 mod altering;
 mod nested;
 mod scenarios;
+mod tls;
 mod types;
 
 use std::sync::Arc;

@@ -8,13 +8,14 @@ use super::Finding;
 use crate::source::Tree;
 
 /// From the bottom of the house to its roof.
-const ORDER: [&str; 29] = [
+const ORDER: [&str; 30] = [
     "planted",
     "stdx",
     "topology",
     "raft",
     "runtime",
     "tls",
+    "client",
     "internode",
     "metadata",
     "membership",
@@ -41,9 +42,10 @@ const ORDER: [&str; 29] = [
 ];
 
 /// Crates that lie below another, which must not know them all the same.
-const FORBIDDEN: [(&str, &[&str], &str); 14] = [
+const FORBIDDEN: [(&str, &[&str], &str); 15] = [
     ("runtime", &["topology"], "the runtime knows nothing of databases"),
     ("tls", &["planted", "topology", "raft"], "a TLS session knows nothing of who uses it"),
+    ("client", &["planted", "topology", "raft"], "a tool's access is a name and certificates, whatever is spoken"),
     (
         "internode",
         &["cql-types", "schema", "mutation", "storage"],
@@ -71,7 +73,7 @@ const FORBIDDEN: [(&str, &[&str], &str); 14] = [
 ];
 
 /// All that the load generator may see: a client's view, and the floor it runs on.
-const STRESS_SEES: [&str; 4] = ["stdx", "runtime", "cql-types", "cql-protocol"];
+const STRESS_SEES: [&str; 6] = ["stdx", "runtime", "tls", "client", "cql-types", "cql-protocol"];
 
 /// All that studies may see: how a host is examined, how a date is written, and how a process' account is read.
 const STUDY_SEES: [&str; 3] = ["stdx", "cql-types", "doctor"];

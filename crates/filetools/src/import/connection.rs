@@ -3,12 +3,14 @@
 use std::collections::HashMap;
 use std::net::SocketAddr;
 
+use client::Access;
 use cql_protocol::segment::{self, Codec, Decoded};
 use cql_protocol::{
-    Consistency, Execute, FrameHeader, HEADER_LENGTH, Opcode, Prepare, Query, QueryParams, Request, Response,
+    AuthResponse, Consistency, Execute, FrameHeader, HEADER_LENGTH, Prepare, Query, QueryParams, Request, Response,
     ResultBody, Startup, ValuesBuffer, Version,
 };
-use runtime::{Runtime, TcpStream};
+use runtime::Runtime;
+use tls::ClientStream;
 
 use crate::error::ToolError;
 
@@ -34,7 +36,7 @@ pub(super) struct Write {
 
 /// A connection, the statements that were prepared over it, and what was sent and not answered.
 pub(super) struct Connection {
-    stream: TcpStream,
+    stream: ClientStream,
     address: SocketAddr,
     prepared: HashMap<String, (Vec<u8>, Vec<u8>), std::hash::BuildHasherDefault<std::hash::DefaultHasher>>,
     segments: Vec<u8>,
@@ -45,9 +47,10 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    /// Connects and begins.
-    pub(super) async fn open(runtime: &Runtime, address: SocketAddr) -> Result<Connection, ToolError> {
-        let stream = runtime.connect(address).await.map_err(|source| ToolError::Connection { address, source })?;
+    /// Connects, begins, and logs in if the server asks for it.
+    pub(super) async fn open(runtime: &Runtime, address: SocketAddr, access: &Access) -> Result<Connection, ToolError> {
+        let stream = ClientStream::connect(runtime, address, access.tls.as_ref()).await;
+        let stream = stream.map_err(|source| ToolError::Connection { address, source })?;
         let mut connection = Connection {
             stream,
             address,
@@ -60,12 +63,28 @@ impl Connection {
         };
         let mut buffer = Vec::new();
         let startup = Startup::of(&[("CQL_VERSION", "3.0.0"), ("DRIVER_NAME", "helenus sstable")], &mut buffer);
-        let (header, _) = connection.call(&Request::Startup(startup)).await?;
-        if header.opcode != Opcode::Ready {
-            return Err(connection.refused("STARTUP", format!("{:?}", header.opcode)));
-        }
+        let (header, body) = connection.call(&Request::Startup(startup)).await?;
         connection.is_begun = true;
+        match connection.response(&header, &body)? {
+            Response::Ready => {}
+            Response::Authenticate(_) => connection.log_in(access).await?,
+            Response::Error(error) => return Err(connection.refused("STARTUP", error.to_string())),
+            _ => return Err(connection.refused("STARTUP", format!("{:?}", header.opcode))),
+        }
         Ok(connection)
+    }
+
+    async fn log_in(&mut self, access: &Access) -> Result<(), ToolError> {
+        let Some(login) = &access.login else {
+            return Err(self.refused("STARTUP", "it requires a login: set --username and --password-file".to_owned()));
+        };
+        let token = login.sasl_plain();
+        let (header, body) = self.call(&Request::AuthResponse(AuthResponse { token: Some(&token) })).await?;
+        match self.response(&header, &body)? {
+            Response::AuthSuccess(_) => Ok(()),
+            Response::Error(error) => Err(self.refused("the login", error.to_string())),
+            _ => Err(self.refused("the login", format!("{:?}", header.opcode))),
+        }
     }
 
     /// Asks for rows; each value's bytes.

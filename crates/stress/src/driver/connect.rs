@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use client::Login;
 use scylla::client::PoolSize;
 use scylla::client::execution_profile::ExecutionProfile;
 use scylla::client::session::Session;
@@ -9,6 +10,7 @@ use scylla::client::session_builder::SessionBuilder;
 use scylla::policies::host_filter::AllowListHostFilter;
 use scylla::policies::retry::FallthroughRetryPolicy;
 
+use super::access;
 use super::settings::{ConnectionSettings, LoadSettings, Settings, with_port};
 use crate::StressError;
 
@@ -32,8 +34,11 @@ pub(crate) async fn connect(settings: &Settings) -> Result<Session, StressError>
         // Where rows lie, and no more, unless a profile asks for its table's columns.
         .fetch_full_schema_metadata(matches!(settings.command.load, LoadSettings::Profile(_)))
         .compression(connection.compression);
-    if let Some((user, password)) = &connection.credentials {
-        builder = builder.user(user, password);
+    if let Some(Login { username, password }) = access::login(&connection.login)? {
+        builder = builder.user(username, password);
+    }
+    if let Some(files) = &connection.tls {
+        builder = builder.tls_context(Some(access::identity(files)?.context()));
     }
     if let Some(count) = connection.per_host.and_then(std::num::NonZeroUsize::new) {
         builder = builder.pool_size(PoolSize::PerHost(count));

@@ -3,6 +3,7 @@
 //! The words and their defaults are those of Cassandra 5.0's `tools/stress` (`settings/Settings*.java`). What this generator cannot do
 //! is refused by name. `docs/guide/stress.md` lists both.
 
+mod access;
 mod command;
 mod connection;
 mod insert;
@@ -14,6 +15,7 @@ mod schema;
 mod words;
 mod ycsb;
 
+pub(crate) use access::{LoginSettings, property};
 pub(crate) use command::{CommandSettings, Kind, Length, LoadSettings, Truncate, is_command};
 pub(crate) use connection::{ConnectionSettings, with_port};
 pub(crate) use insert::InsertSettings;
@@ -28,14 +30,12 @@ use crate::StressError;
 use words::{Groups, refusal};
 
 /// Options of cassandra-stress that nothing here stands for, and why.
-const UNSUPPORTED: [(&str, &str); 8] = [
+const UNSUPPORTED: [(&str, &str); 6] = [
     ("-graph", "use --json or -log hdrfile= as the source of graphs"),
     ("-tokenrange", "token range queries are not supported"),
-    ("-transport", "encryption is not supported"),
     ("-sample", "all latencies are recorded"),
     ("-sendto", "there is no stress daemon"),
     ("-jmx", "JMX is not supported"),
-    ("-credentials-file", "use -mode user= password="),
     ("-reporting", "use -log interval="),
 ];
 

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use client::{Access, AccessOptions};
 use cql_protocol::{Consistency, Version};
 
 use crate::StressError;
@@ -241,6 +242,14 @@ pub struct Arguments {
     /// Write the report to FILE as JSON, too
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
+
+    /// Login and certificates
+    #[command(flatten)]
+    pub access_options: AccessOptions,
+
+    /// The same, read and checked.
+    #[arg(skip)]
+    pub(crate) access: Access,
 
     /// Limit of the server's silence while requests wait. No option: tests wait less long.
     #[arg(skip = SILENCE_MAX)]

@@ -3,9 +3,10 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use client::Login;
 use cql_protocol::{
-    Consistency, FrameHeader, HEADER_LENGTH, HeaderError, Prepare, Query, QueryParams, Request, Response, ResultBody,
-    Startup, Version,
+    AuthResponse, Consistency, FrameHeader, HEADER_LENGTH, HeaderError, Prepare, Query, QueryParams, Request, Response,
+    ResultBody, Startup, Version,
 };
 use runtime::Runtime;
 
@@ -31,17 +32,29 @@ impl Control {
         node: SocketAddr,
     ) -> Result<Control, StressError> {
         let (version, silence_max) = (arguments.protocol, arguments.silence_max);
-        let (sender, receiver) = wire::connect(runtime, node).await?;
+        let (sender, receiver) = wire::connect(runtime, node, arguments.access.tls.as_ref()).await?;
         let mut control = Control { runtime: runtime.clone(), silence_max, sender, receiver, version };
         let mut buffer = Vec::new();
         let startup = Startup::of(&[("CQL_VERSION", "3.0.0"), ("DRIVER_NAME", "helenus stress")], &mut buffer);
         match control.call("STARTUP", &Request::Startup(startup)).await? {
-            Reply::Ready => {}
-            Reply::Authenticate(authenticator) => return Err(StressError::Authentication { authenticator }),
+            Reply::Ready => control.receiver.began(version),
+            Reply::Authenticate(authenticator) => {
+                // The answer is outside of version 5's segments, and what follows it within.
+                control.receiver.began(version);
+                let login = arguments.access.login.as_ref();
+                control.log_in(login.ok_or(StressError::Authentication { authenticator })?).await?;
+            }
             other => return Err(control.unexpected("STARTUP", &other)),
         }
-        control.receiver.began(version);
         Ok(control)
+    }
+
+    async fn log_in(&mut self, login: &Login) -> Result<(), StressError> {
+        let token = login.sasl_plain();
+        match self.call("the login", &Request::AuthResponse(AuthResponse { token: Some(&token) })).await? {
+            Reply::LoggedIn => Ok(()),
+            other => Err(self.unexpected("AUTH_RESPONSE", &other)),
+        }
     }
 
     /// Runs a statement that gives no rows.
@@ -128,6 +141,7 @@ impl Control {
 enum Reply {
     Ready,
     Authenticate(String),
+    LoggedIn,
     Done,
     Prepared(Statement),
     Page {
@@ -148,6 +162,7 @@ fn decode(frame: &[u8], address: SocketAddr) -> Result<Reply, StressError> {
     Ok(match response {
         Response::Ready => Reply::Ready,
         Response::Authenticate(authenticator) => Reply::Authenticate(authenticator.to_owned()),
+        Response::AuthSuccess(_) => Reply::LoggedIn,
         Response::Error(error) => Reply::Error(error),
         Response::Result(ResultBody::Prepared(prepared)) => Reply::Prepared(Statement {
             id: prepared.id,

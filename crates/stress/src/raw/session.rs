@@ -30,6 +30,8 @@ pub(crate) async fn run(runtime: &Runtime, arguments: &Arguments) -> Result<(), 
     if arguments.spin {
         runtime.never_sleep();
     }
+    let access = arguments.access_options.resolve(runtime).await?;
+    let arguments = &Arguments { access, ..arguments.clone() };
     let load = Load::prepare(runtime, arguments).await?;
     let before = CpuTimes::so_far(&arguments.pid)?;
     let start = runtime.now();
@@ -85,7 +87,7 @@ async fn connect(runtime: &Runtime, arguments: &Arguments) -> Result<(Statements
     let mut connections = Vec::with_capacity(count);
     if arguments.echo {
         for connection in 0..count {
-            let ends = wire::connect(runtime, arguments.node_of(connection)).await?;
+            let ends = wire::connect(runtime, arguments.node_of(connection), None).await?;
             connections.push(Connection::new(ends, arguments.depth));
         }
         let statement =

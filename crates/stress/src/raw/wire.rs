@@ -11,7 +11,8 @@ use std::rc::Rc;
 use cql_protocol::segment::{self, Codec, Decoded};
 use cql_protocol::{HEADER_LENGTH, Version};
 use runtime::sync::Notify;
-use runtime::{Group, Runtime, TcpStream};
+use runtime::{Group, Runtime};
+use tls::{ClientIdentity, ClientStream};
 
 use crate::StressError;
 use crate::raw::silence::Waits;
@@ -38,7 +39,7 @@ pub(crate) struct Sender {
 /// The end of a connection that receives.
 pub(crate) struct Receiver {
     pub(crate) address: SocketAddr,
-    stream: TcpStream,
+    stream: Rc<ClientStream>,
     outgoing: Rc<Outgoing>,
     codec: Rc<Cell<Option<Codec>>>,
     waits: Rc<Waits>,
@@ -49,8 +50,13 @@ pub(crate) struct Receiver {
 }
 
 /// Connects. Frames go straight on the stream until [`Receiver::began`].
-pub(crate) async fn connect(runtime: &Runtime, address: SocketAddr) -> Result<(Sender, Receiver), StressError> {
-    let stream = runtime.connect(address).await.map_err(|source| StressError::Connect { address, source })?;
+pub(crate) async fn connect(
+    runtime: &Runtime,
+    address: SocketAddr,
+    identity: Option<&ClientIdentity>,
+) -> Result<(Sender, Receiver), StressError> {
+    let stream = ClientStream::connect(runtime, address, identity).await;
+    let stream = Rc::new(stream.map_err(|source| StressError::Connect { address, source })?);
     let outgoing = Rc::new(Outgoing::default());
     let codec = Rc::new(Cell::new(None));
     runtime.spawn(Group::Query, write(stream.clone(), outgoing.clone(), codec.clone()));
@@ -160,7 +166,7 @@ pub(crate) fn whole_frame(bytes: &[u8], address: SocketAddr) -> Result<Option<us
 }
 
 /// Sends what is laid down until the connection is dropped or fails.
-async fn write(stream: TcpStream, outgoing: Rc<Outgoing>, codec: Rc<Cell<Option<Codec>>>) {
+async fn write(stream: Rc<ClientStream>, outgoing: Rc<Outgoing>, codec: Rc<Cell<Option<Codec>>>) {
     let mut buffer = Vec::new();
     let mut segments = Vec::new();
     while !outgoing.closed.get() {
@@ -180,7 +186,7 @@ async fn write(stream: TcpStream, outgoing: Rc<Outgoing>, codec: Rc<Cell<Option<
         if let Err(error) = written {
             // The reader sees the end of the connection, or its failure, and tells this one instead.
             *outgoing.failure.borrow_mut() = Some(error);
-            let _ = stream.shutdown();
+            let _ = stream.tcp().shutdown();
             return;
         }
     }

@@ -7,7 +7,7 @@ use runtime::sim::{World, WorldOptions};
 use runtime::{AlignedBuf, OpenOptions, Runtime};
 
 use super::*;
-use crate::{Credentials, ServerCredentials, ServerOptions, Source, Sources};
+use crate::{Credentials, OutsideCredentials, ServerCredentials, ServerOptions, Source, Sources};
 
 const CERTIFICATE: &str = "/tmp/node.crt";
 const KEY: &str = "/tmp/node.key";
@@ -115,6 +115,41 @@ fn a_server_s_files_are_followed_and_an_expired_certificate_is_not_taken() {
         write_all(&runtime, &new.issue(&[ADDRESS], VALID), "").await;
         runtime.sleep(A_WHILE).await;
         assert!(is_of(&new) && !is_of(&old));
+    });
+}
+
+#[test]
+fn the_files_of_a_thread_beside_the_shards_are_followed_and_counted() {
+    with_machine(async |runtime| {
+        let (old, new) = (Authority::new("old"), Authority::new("new"));
+        write_all(&runtime, &old.issue(&[ADDRESS], VALID), "").await;
+        let file = |path: &str| Source::File(PathBuf::from(path));
+        let sources = Sources { certificate: file(CERTIFICATE), key: file(KEY), trusted: None };
+        let pems = sources.read(&runtime).await.expect("the files are there");
+        let credentials = OutsideCredentials::new(sources, pems, ServerOptions::default()).expect("the PEM is right");
+        let (identity, files) = (credentials.identity(), credentials.follow(&runtime));
+        let is_of = |authority: &Authority| {
+            let now = runtime.wall_clock_micros();
+            let mut client = member(authority, Options::default()).dial(now, address(ADDRESS));
+            let mut served = Session::accept(identity.context());
+            shake(&mut client, &mut served, usize::MAX).iter().all(Result::is_ok)
+        };
+        assert!(is_of(&old));
+        let first = files.figures();
+        assert_eq!((first.reloads, first.failures), (0, 0));
+        // 2090-01-01, when all of the tests' certificates end.
+        assert_eq!(first.not_after, Some(3_786_912_000));
+        write_all(&runtime, &new.issue(&[ADDRESS], EXPIRED), "").await;
+        runtime.sleep(A_WHILE).await;
+        assert!(is_of(&old), "an expired certificate is not taken");
+        assert_eq!((files.figures().reloads, files.figures().failures), (0, 1), "one reason counts once");
+        write_all(&runtime, &new.issue(&[ADDRESS], (2020, 2080)), "").await;
+        files.reload();
+        runtime.sleep(Duration::from_secs(1)).await;
+        assert!(is_of(&new) && !is_of(&old));
+        let last = files.figures();
+        assert_eq!((last.reloads, last.failures), (1, 1));
+        assert!(last.not_after < first.not_after && last.not_after.is_some());
     });
 }
 

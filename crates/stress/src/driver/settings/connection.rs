@@ -1,9 +1,11 @@
-//! `-node`, `-port` and `-mode`: where the servers are, and how they are spoken to.
+//! `-node`, `-port`, `-mode`, `-transport` and `-credentials-file`: where the servers are, and how they are spoken to.
 
 use std::path::PathBuf;
 
 use scylla::client::Compression;
+use tls::ClientFiles;
 
+use super::access::{LoginSettings, transport};
 use super::words::{Group, Groups, refusal};
 use crate::StressError;
 
@@ -23,7 +25,9 @@ pub(crate) struct ConnectionSettings {
     pub(crate) whitelist: bool,
     /// The datacenter whose nodes are preferred.
     pub(crate) datacenter: Option<String>,
-    pub(crate) credentials: Option<(String, String)>,
+    pub(crate) login: LoginSettings,
+    /// Files of certificates; `None`: connections are plain.
+    pub(crate) tls: Option<ClientFiles>,
     pub(crate) compression: Option<Compression>,
     /// Connections to each node; none is one to each shard, which of Cassandra's nodes is one to each.
     pub(crate) per_host: Option<usize>,
@@ -47,6 +51,9 @@ impl ConnectionSettings {
             (None, None) => with_port(["localhost"].into_iter(), port),
         };
         let mut settings = mode(groups.take("-mode"))?;
+        let is_file_said = groups.has("-credentials-file");
+        settings.login.take_file(groups.take("-credentials-file"), is_file_said)?;
+        settings.tls = transport(groups.take("-transport"))?;
         let count = nodes.len().max(1);
         settings.pending_max = settings.pending_max.map(|pending| pending.saturating_mul(count));
         Ok(ConnectionSettings { nodes, file, whitelist, datacenter, ..settings })
@@ -96,11 +103,7 @@ fn mode(mut group: Group) -> Result<ConnectionSettings, StressError> {
     let count = |text: &str| text.parse::<usize>().ok().filter(|count| (1..=32_768).contains(count));
     let per_host = group.parsed("connectionsPerHost=", "a number from 1", count)?;
     let pending = group.parsed("maxPending=", "a number from 1 to 32768", count)?;
-    let credentials = match (group.value("user=")?, group.value("password=")?) {
-        (Some(user), Some(password)) => Some((user, password)),
-        (None, None) => None,
-        _ => return Err(refusal("-mode: user= and password= belong together")),
-    };
+    let login = LoginSettings::of_mode(&mut group)?;
     let compression = group.parsed("compression=", "none, lz4 or snappy", |text| {
         Some(match text.to_ascii_lowercase().as_str() {
             "none" => None,
@@ -117,7 +120,8 @@ fn mode(mut group: Group) -> Result<ConnectionSettings, StressError> {
         file: None,
         whitelist: false,
         datacenter: None,
-        credentials,
+        login,
+        tls: None,
         compression: compression.flatten(),
         per_host,
         pending_max: is_pool_said.then_some(pending),

@@ -93,6 +93,19 @@ fn defaults_are_those_of_cassandra_stress() {
 }
 
 #[test]
+fn logins_and_certificates_are_read_and_no_debug_text_has_a_password() {
+    let line = "write n=1 -mode user=u password=hidden -credentials-file c.properties \
+                -transport truststore=ca keystore=own truststore-password=x ssl-protocol=TLS";
+    let settings = parse(line);
+    let login = &settings.connection.login;
+    assert_eq!((login.password.as_deref(), &login.file), (Some("hidden"), &Some("c.properties".into())));
+    let files = settings.connection.tls.as_ref().expect("TLS");
+    assert_eq!((files.trusted.to_str(), &files.own), (Some("ca"), &Some(("own".into(), "own".into()))));
+    assert!(!format!("{settings:?}").contains("hidden"));
+    assert_eq!(parse("write n=1").connection.tls, None);
+}
+
+#[test]
 fn every_option_is_read() {
     let settings = parse(
         r"COUNTER_READ err<0.1 n>5 n<9 cl=local_quorum truncate=once add=uniform(1..3)
@@ -112,7 +125,8 @@ fn every_option_is_read() {
     assert_eq!(settings.connection.nodes, ["a:9142", "b:9043", "[::1]:9142"]);
     assert!(settings.connection.whitelist);
     assert_eq!(settings.connection.datacenter.as_deref(), Some("dc2"));
-    assert_eq!(settings.connection.credentials, Some(("u".to_owned(), "p".to_owned())));
+    let login = &settings.connection.login;
+    assert_eq!((login.user.as_deref(), login.password.as_deref()), (Some("u"), Some("p")));
     assert_eq!((settings.connection.per_host, settings.connection.pending_max), (Some(2), Some(60)));
     assert!(settings.connection.compression.is_some());
     assert_eq!(settings.rate, RateSettings::Threads { threads: 20, limit: Limit::Fixed(5000) });
@@ -164,7 +178,11 @@ fn what_is_not_supported_is_refused_by_name() {
         ("write duration=1s --sweep p99<1ms", "threads="),
         ("write n=1 -graph file=x", "-graph"),
         ("write n=1 -tokenrange wrap", "-tokenrange"),
-        ("write n=1 -transport truststore=x", "-transport"),
+        ("write n=1 -transport keystore=x", "-transport"),
+        ("write n=1 -transport truststore=x ssl-ciphers=y", "ssl-ciphers"),
+        ("write n=1 -transport truststore=x ssl-protocol=SSLv3", "ssl-protocol"),
+        ("write n=1 -mode password=x", "user="),
+        ("write n=1 -credentials-file", "-credentials-file"),
         ("write n=1 -insert visits=fixed(1)", "-insert"),
         ("write n=1 -what", "-what"),
         ("write n=1 what", "what"),
@@ -191,7 +209,6 @@ fn what_is_not_supported_is_refused_by_name() {
         ("write n=1 -mode simplenative", "simplenative"),
         ("write n=1 -mode thrift", "thrift"),
         ("write n=1 -mode protocolVersion=5", "protocolVersion=5"),
-        ("write n=1 -mode user=x", "password="),
         ("write n=1 -rate threads=100 -mode maxPending=10", "maxPending="),
         ("write n=1 -errors retries=x", "retries=x"),
         ("write n=1 -log level=loud", "level=loud"),

@@ -1,0 +1,61 @@
+//! Loads under TLS: through the driver by `-transport`, and `--raw`, both with a certificate of the client; and what is refused without.
+
+#[path = "../../crates/tls/src/tests/authority.rs"]
+mod authority;
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use authority::{Authority, VALID};
+use helenus_tests::{Builder, Server};
+
+use super::{is_done, run};
+
+const IP: &str = "127.0.0.1";
+
+fn write(folder: &Path, name: &str, text: &str) -> String {
+    let path = folder.join(name);
+    std::fs::write(&path, text).expect("the temporary folder can be written");
+    path.display().to_string()
+}
+
+/// A node that requires certificates of clients, and the files of one: trusted certificates, and a pair.
+fn start() -> (Server, String, String) {
+    let authority = Authority::new("cluster");
+    let builder = Builder::new("uring", 2);
+    let folder = builder.folder();
+    let (node, own) = (authority.issue(&[IP], VALID), authority.issue(&["127.0.0.9"], VALID));
+    let keystore = write(&folder, "node.pem", &format!("{}{}", node.key, node.certificate));
+    let trusted = write(&folder, "ca.crt", &authority.pem);
+    let pair = write(&folder, "client.pem", &format!("{}{}", own.key, own.certificate));
+    let options =
+        format!("  enabled: true\n  keystore: {keystore}\n  truststore: {trusted}\n  require_client_auth: true\n");
+    (builder.configured(&format!("client_encryption_options:\n{options}")).start(), trusted, pair)
+}
+
+fn raw(server: &Server, words: &[&str]) -> (bool, String) {
+    let mut command = Command::new(Builder::binary());
+    command.args(["stress", "--raw", "write", "--rows", "2000", "--connections", "4", "--node", &server.address()]);
+    let run = command.args(words).stdin(Stdio::null()).output().expect("the binary can be run");
+    (run.status.success(), String::from_utf8(run.stderr).expect("it prints text"))
+}
+
+#[test]
+fn the_driver_and_the_raw_client_load_a_node_that_requires_certificates() {
+    let (server, trusted, pair) = start();
+    let transport = [format!("truststore={trusted}"), format!("keystore={pair}")];
+    let load = ["write", "no-warmup", "n=2000", "-rate", "threads=20", "-transport"];
+    let words: Vec<&str> = load.into_iter().chain(transport.iter().map(String::as_str)).collect();
+    is_done("write under TLS", 2000, run(&server, &words));
+    for protocol in ["4", "5"] {
+        let done = raw(&server, &["--cacert", &trusted, "--cert", &pair, "--protocol", protocol]);
+        assert_eq!(done, (true, String::new()));
+    }
+    let refused = run(&server, &words[..7]);
+    assert!(refused.code != 0 && refused.errors.contains("cannot connect"), "{}", refused.errors);
+    let (is_done, errors) = raw(&server, &["--ssl", "--cacert", &trusted]);
+    assert!(!is_done && !errors.is_empty(), "{errors}");
+    let (is_done, errors) = raw(&server, &[]);
+    assert!(!is_done && errors.contains("requires TLS"), "{errors}");
+    server.stop();
+}
