@@ -357,6 +357,7 @@ pub(crate) fn config(options: NodeOptions, listen: SocketAddr, shards: u16) -> C
         data_dir: PathBuf::from(DATA),
         listen: Ports::plain(listen, Some(SocketAddr::new(listen.ip(), 19042))),
         client_tls: None,
+        api_tls: None,
         api: None,
         metrics: None,
         insecure: false,

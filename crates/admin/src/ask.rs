@@ -1,5 +1,6 @@
 //! What the admin thread asks shards, and how it asks one or all of them.
 
+use std::fmt;
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -9,6 +10,7 @@ use crate::facts::{
     CompactionFacts, EndedCompactionFacts, HintFacts, NodeFacts, OperationsFacts, ProcessFacts, RepairFacts,
     SampledFacts, ScrubFacts, ShardFigures, SlowQuery, SnapshotFacts, StreamFacts, TableFacts, TableName, UpgradeFacts,
 };
+use crate::need::Need;
 use crate::problem::Problem;
 
 /// Questions that may be under way per shard.
@@ -134,10 +136,36 @@ pub enum Question {
     },
     /// Repairs that this node leads, of shard 0.
     Repair(RepairOrder),
+    /// Verify a name and a password, of shard 0.
+    LogIn(LoginAttempt),
+    /// Say if a role may do what a request needs, of shard 0.
+    Admit {
+        /// The role, which has logged in.
+        role: String,
+        /// The need.
+        need: Need,
+    },
     /// A step of a drain.
     Drain(DrainStep),
     /// A step of a snapshot.
     Snapshot(SnapshotStep),
+}
+
+/// A name and a password. Debug text does not show the password.
+#[derive(Clone)]
+pub struct LoginAttempt {
+    /// The address that it comes from, if it is known.
+    pub from: Option<IpAddr>,
+    /// The role.
+    pub name: String,
+    /// Its password.
+    pub password: String,
+}
+
+impl fmt::Debug for LoginAttempt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "LoginAttempt({}, {:?})", self.name, self.from)
+    }
 }
 
 /// A kind of request, or of connection, with a time of its own.
@@ -271,6 +299,12 @@ pub enum Refusal {
     Refused(String),
     /// It could not be done.
     Failed(String),
+    /// The name and the password are not a role's that may log in.
+    Unauthenticated(String),
+    /// The role may not do it.
+    Forbidden(String),
+    /// There is too much to do.
+    Busy(String),
 }
 
 /// What a shard says.
@@ -316,6 +350,11 @@ pub enum Answer {
     RunningRepairs(Vec<u32>),
     /// To [`Question::StreamThroughput`].
     Rate(u64),
+    /// To [`Question::LogIn`]: it is the role.
+    LoggedIn {
+        /// Random bytes that no other login has.
+        secret: [u8; 16],
+    },
     /// To [`Question::Timeout`].
     Timeout(Duration),
     /// It is done.
@@ -367,6 +406,9 @@ impl From<Refusal> for Problem {
             Refusal::NotFound(sentence) => Problem::not_found(sentence),
             Refusal::Refused(sentence) => Problem::bad_request(sentence),
             Refusal::Failed(sentence) => Problem::failed(sentence),
+            Refusal::Unauthenticated(sentence) => Problem::unauthorized(sentence),
+            Refusal::Forbidden(sentence) => Problem::forbidden(sentence),
+            Refusal::Busy(sentence) => Problem::unavailable(sentence),
         }
     }
 }

@@ -211,6 +211,21 @@ pub struct NodeFacts {
     pub cpu_micros: Option<u64>,
     /// The memory that all shards may use.
     pub memory_budget: u64,
+    /// The files of certificates that there are.
+    pub tls: Vec<TlsFacts>,
+}
+
+/// Files of certificates, as shard 0 follows them.
+#[derive(Debug, Clone)]
+pub struct TlsFacts {
+    /// The other ends of the connections: clients, nodes, operators.
+    pub peers: &'static str,
+    /// Times that new files were taken.
+    pub reloads: u64,
+    /// Times that files could not be used.
+    pub failures: u64,
+    /// Seconds until the certificate in use ends; below 0 after its end; `None`: unknown.
+    pub seconds_left: Option<i64>,
 }
 
 impl NodeFacts {

@@ -10,20 +10,33 @@ use axum::http::{HeaderMap, Method, Uri, header};
 
 use crate::problem::Problem;
 
-/// Refuses a request that a stranger's page may have sent. `listening` is the address of the port it came to.
-pub(crate) fn check(listening: IpAddr, method: &Method, uri: &Uri, headers: &HeaderMap) -> Result<(), Problem> {
+/// The port of a request.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PortKind {
+    /// Its address.
+    pub(crate) ip: IpAddr,
+    /// Its number.
+    pub(crate) number: u16,
+    /// It speaks TLS.
+    pub(crate) is_tls: bool,
+}
+
+/// Refuses a request that a stranger's page may have sent.
+pub(crate) fn check(port: PortKind, method: &Method, uri: &Uri, headers: &HeaderMap) -> Result<(), Problem> {
     let mut hosts = headers.get_all(header::HOST).iter();
     let host = match (hosts.next(), hosts.next()) {
         (Some(host), None) => host.to_str().ok(),
         _ => None,
     };
     let host = host.ok_or_else(|| Problem::bad_request("exactly one Host header is required"))?;
-    let allowed = |host: &str| is_allowed(listening, host);
+    // Under TLS a browser has found the name in the certificate, where no other page's name is.
+    let allowed = |host: &str| port.is_tls || is_allowed(port.ip, host);
     if !allowed(host) || uri.authority().is_some_and(|authority| !allowed(authority.as_str())) {
         return Err(Problem::forbidden("unknown Host: use the node's address, or localhost on the same machine"));
     }
     if let Some(origin) = headers.get(header::ORIGIN) {
-        let is_own = origin.to_str().is_ok_and(|origin| origin.strip_prefix("http://") == Some(host));
+        let scheme = if port.is_tls { "https://" } else { "http://" };
+        let is_own = origin.to_str().is_ok_and(|origin| origin.strip_prefix(scheme) == Some(host));
         if !is_own {
             return Err(Problem::forbidden("requests from pages of other origins are refused"));
         }
@@ -69,11 +82,15 @@ mod tests {
     const HERE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
 
     fn of(listening: &str, method: Method, lines: &[(&'static str, &str)]) -> Result<(), u16> {
+        on(PortKind { ip: listening.parse().unwrap(), number: 10000, is_tls: false }, method, lines)
+    }
+
+    fn on(port: PortKind, method: Method, lines: &[(&'static str, &str)]) -> Result<(), u16> {
         let mut headers = HeaderMap::new();
         for (name, value) in lines {
             headers.append(*name, HeaderValue::from_str(value).unwrap());
         }
-        let result = check(listening.parse().unwrap(), &method, &Uri::from_static("/health"), &headers);
+        let result = check(port, &method, &Uri::from_static("/health"), &headers);
         result.map_err(|problem| problem.status.as_u16())
     }
 
@@ -108,7 +125,17 @@ mod tests {
         let absolute = Uri::from_static("http://evil.example/health");
         let mut headers = HeaderMap::new();
         headers.append("host", HeaderValue::from_static("localhost"));
-        assert!(check(HERE, &Method::GET, &absolute, &headers).is_err());
+        assert!(check(PortKind { ip: HERE, number: 10000, is_tls: false }, &Method::GET, &absolute, &headers).is_err());
+    }
+
+    #[test]
+    fn under_tls_the_certificate_has_proven_the_name_and_the_origin_is_of_https() {
+        let port = PortKind { ip: HERE, number: 10000, is_tls: true };
+        let post = |host, origin| on(port, Method::POST, &[("host", host), ("origin", origin)]);
+        assert_eq!(post("db1.example.com:10000", "https://db1.example.com:10000"), Ok(()));
+        assert_eq!(post("127.0.0.1:10000", "https://127.0.0.1:10000"), Ok(()));
+        assert_eq!(post("127.0.0.1:10000", "http://127.0.0.1:10000"), Err(403));
+        assert_eq!(post("127.0.0.1:10000", "https://evil.example"), Err(403));
     }
 
     #[test]

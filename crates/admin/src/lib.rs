@@ -5,6 +5,7 @@
 // The bans of clippy.toml bind the product's code; tests beside it reach files and clocks as they like.
 #![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
 
+mod access;
 mod ask;
 mod console;
 mod cql;
@@ -14,24 +15,29 @@ mod json;
 mod listen;
 mod logging;
 mod metrics;
+mod need;
 mod parameters;
 mod problem;
 mod routes;
+mod secure;
 mod serve;
+#[allow(clippy::disallowed_types, reason = "all requests of the admin thread share the logins")]
+mod sessions;
 mod snapshot;
 mod state;
 
 pub use ask::{
-    Answer, DrainStep, HintSwitch, Question, QuestionResponder, QuestionSeat, Questions, Refusal, RepairOrder,
-    RepairTerms, SnapshotStep, TimeoutKind, questions,
+    Answer, DrainStep, HintSwitch, LoginAttempt, Question, QuestionResponder, QuestionSeat, Questions, Refusal,
+    RepairOrder, RepairTerms, SnapshotStep, TimeoutKind, questions,
 };
 pub use facts::{
     Buckets, CompactionFacts, CopyingFacts, EndedCompactionFacts, FailedFacts, GroupFacts, HintFacts, KeyspaceFacts,
     LifeFacts, NodeFacts, NodeHintFacts, OperationFacts, OperationsFacts, ProcessFacts, RepairFacts, RequestFacts,
     RingNode, SampledFacts, SampledPartition, ScrubFacts, ShardFigures, SlowQuery, SnapshotFacts, StreamFacts,
-    TableFacts, TableName, UpgradeFacts, UpgradeNode,
+    TableFacts, TableName, TlsFacts, UpgradeFacts, UpgradeNode,
 };
 pub use listen::{Bound, Endpoint, ListenError, bind};
 pub use logging::LogLevel;
+pub use need::Need;
 pub use serve::{Parts, companion};
 pub use snapshot::take_snapshot;

@@ -20,6 +20,10 @@ impl Problem {
         Problem::new(StatusCode::BAD_REQUEST, message)
     }
 
+    pub(crate) fn unauthorized(message: impl Into<String>) -> Self {
+        Problem::new(StatusCode::UNAUTHORIZED, message)
+    }
+
     pub(crate) fn forbidden(message: impl Into<String>) -> Self {
         Problem::new(StatusCode::FORBIDDEN, message)
     }

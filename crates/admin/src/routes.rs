@@ -9,6 +9,7 @@ mod gossip;
 mod health;
 mod hints;
 mod life;
+mod login;
 mod node;
 mod operations;
 mod repair;
@@ -25,7 +26,7 @@ use axum::http::{Method, Uri};
 use crate::problem::Problem;
 use crate::state::App;
 
-pub(crate) use cql::{BODY_BYTES_MAX as CQL_BODY_BYTES_MAX, PATH as CQL_PATH};
+pub(crate) use cql::{BODY_BYTES_MAX as CQL_BODY_BYTES_MAX, is_json};
 pub(crate) use node::figures;
 pub(crate) use requests::{by_kind, errors, failed};
 
@@ -33,7 +34,7 @@ pub(crate) use requests::{by_kind, errors, failed};
 pub(crate) async fn api(app: &App) -> Router {
     let rest = rest();
     let offers = console::offers(finished(rest.clone(), app)).await;
-    finished(rest.merge(cql::routes()).merge(console::routes(offers)), app)
+    finished(rest.merge(cql::routes()).merge(login::routes()).merge(console::routes(offers)), app)
 }
 
 /// All that the console is not alone in asking for.

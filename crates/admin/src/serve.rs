@@ -2,7 +2,6 @@
 
 use std::future::{Future, poll_fn};
 use std::io;
-use std::net::{IpAddr, SocketAddr};
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,19 +11,26 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderValue, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
+use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use runtime::Companion;
-use tokio::net::TcpListener;
-use tokio::sync::{Semaphore, watch};
+use tls::OutsideIdentity;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
+use crate::access::{self, Door, Peer};
 use crate::ask::Questions;
-use crate::guard;
+use crate::guard::{self, PortKind};
 use crate::listen::Bound;
 use crate::logging::LogLevel;
+use crate::need::CQL_PATH;
 use crate::problem::Problem;
 use crate::routes;
+use crate::secure;
 use crate::state::App;
 
 /// Connections at a time, on both ports together.
@@ -44,8 +50,12 @@ const LAST_ANSWERS: Duration = Duration::from_secs(1);
 pub struct Parts {
     /// The ports.
     pub bound: Bound,
+    /// Certificates of both; `None`: they are plain.
+    pub tls: Option<OutsideIdentity>,
     /// The way to the shards.
     pub questions: Questions,
+    /// Each request is to be a role's, which has the permission for it.
+    pub asks_login: bool,
     /// The level of the log.
     pub log_level: LogLevel,
     /// The server's own version.
@@ -69,8 +79,8 @@ fn run(parts: Parts) {
 }
 
 async fn serve(parts: Parts) -> io::Result<()> {
-    let Parts { bound, questions, log_level, version } = parts;
-    let app = App::new(questions.clone(), log_level, version);
+    let Parts { bound, tls, asks_login, questions, log_level, version } = parts;
+    let app = App::new(questions.clone(), log_level, version, asks_login);
     let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     let ports = [(bound.api, routes::api(&app).await), (bound.metrics, routes::metrics(&app))];
     let (ending, end) = watch::channel(());
@@ -78,7 +88,9 @@ async fn serve(parts: Parts) -> io::Result<()> {
     for (bound, router) in ports {
         let Some((listener, address)) = bound else { continue };
         let listener = TcpListener::from_std(listener)?;
-        accepting.push(tokio::spawn(accept(listener, guarded(router, address), places.clone(), end.clone())));
+        let port = PortKind { ip: address.ip(), number: address.port(), is_tls: tls.is_some() };
+        let connections = Connections { router: guarded(router, &app, port), tls: tls.clone(), end: end.clone() };
+        accepting.push(tokio::spawn(accept(listener, connections, places.clone())));
     }
     questions.ended().await;
     // Requests under way are refused by now, since no shard answers. What is not written in time is dropped with the runtime.
@@ -89,13 +101,14 @@ async fn serve(parts: Parts) -> io::Result<()> {
     Ok(())
 }
 
-/// The router behind its guard.
-fn guarded(router: Router, listening: SocketAddr) -> Router {
-    router.layer(from_fn_with_state(listening.ip(), pass))
+/// The router with its guards: who may be meant by a request, and then who asks.
+fn guarded(router: Router, app: &App, port: PortKind) -> Router {
+    let door = Door { app: app.clone(), port };
+    router.layer(from_fn_with_state(door, access::pass)).layer(from_fn_with_state(port, pass))
 }
 
-async fn pass(State(listening): State<IpAddr>, request: Request, next: Next) -> Response {
-    let mut response = match refusal(listening, &request) {
+async fn pass(State(port): State<PortKind>, request: Request, next: Next) -> Response {
+    let mut response = match refusal(port, &request) {
         Some(problem) => problem.into_response(),
         None => next.run(request).await,
     };
@@ -105,52 +118,79 @@ async fn pass(State(listening): State<IpAddr>, request: Request, next: Next) -> 
     response
 }
 
-fn refusal(listening: IpAddr, request: &Request) -> Option<Problem> {
+fn refusal(port: PortKind, request: &Request) -> Option<Problem> {
     let length =
         request.headers().get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
-    let most =
-        if request.uri().path() == routes::CQL_PATH { routes::CQL_BODY_BYTES_MAX as u64 } else { BODY_BYTES_MAX };
+    let most = if request.uri().path() == CQL_PATH { routes::CQL_BODY_BYTES_MAX as u64 } else { BODY_BYTES_MAX };
     if length.is_some_and(|length| length > most) {
         return Some(Problem::too_large(format!("the request body exceeds {most} bytes")));
     }
-    guard::check(listening, request.method(), request.uri(), request.headers()).err()
+    guard::check(port, request.method(), request.uri(), request.headers()).err()
 }
 
-async fn accept(listener: TcpListener, router: Router, places: Arc<Semaphore>, end: watch::Receiver<()>) {
+/// Common parts of a port's connections.
+#[derive(Clone)]
+struct Connections {
+    router: Router,
+    tls: Option<OutsideIdentity>,
+    end: watch::Receiver<()>,
+}
+
+async fn accept(listener: TcpListener, connections: Connections, places: Arc<Semaphore>) {
     loop {
         let Ok(place) = places.clone().acquire_owned().await else { return };
-        let stream = match listener.accept().await {
-            Ok((stream, _)) => stream,
+        match listener.accept().await {
+            Ok((stream, from)) => drop(tokio::spawn(connections.clone().serve(stream, Peer(from.ip()), place))),
             Err(error) => {
                 tracing::warn!(%error, "cannot accept admin connection; retrying");
                 tokio::time::sleep(ACCEPT_REST).await;
-                continue;
             }
-        };
-        let service = TowerToHyperService::new(router.clone());
+        }
+    }
+}
+
+impl Connections {
+    /// Serves a connection to its end, in its place.
+    async fn serve(self, stream: TcpStream, peer: Peer, place: OwnedSemaphorePermit) {
+        let Some(identity) = &self.tls else { return self.speak(stream, peer, place).await };
+        match tokio::time::timeout(HEAD_TIME_MAX, secure::shake(stream, identity)).await {
+            Ok(Ok(stream)) => self.speak(stream, peer, place).await,
+            // A client that breaks off, or does not like the certificate, is its own affair.
+            Ok(Err(error)) => tracing::debug!(%error, "TLS handshake of an admin connection failed"),
+            Err(_) => tracing::debug!("TLS handshake of an admin connection timed out"),
+        }
+    }
+
+    async fn speak<S>(&self, stream: S, peer: Peer, place: OwnedSemaphorePermit)
+    where
+        S: AsyncRead + AsyncWrite + Unpin,
+    {
+        let router = TowerToHyperService::new(self.router.clone());
+        let service = service_fn(move |mut request: hyper::Request<Incoming>| {
+            request.extensions_mut().insert(peer);
+            router.call(request)
+        });
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(HEAD_TIME_MAX)
             .max_buf_size(HEAD_BYTES_MAX)
             .serve_connection(TokioIo::new(stream), service);
-        let mut end = end.clone();
-        tokio::spawn(async move {
-            let mut connection = pin!(connection);
-            let mut ended = pin!(end.changed());
-            let mut is_ending = false;
-            let result = poll_fn(|context| {
-                if !is_ending && ended.as_mut().poll(context).is_ready() {
-                    is_ending = true;
-                    // The answer under way is the last one.
-                    connection.as_mut().graceful_shutdown();
-                }
-                connection.as_mut().poll(context)
-            });
-            // A client that breaks off, or sends what is no HTTP, is its own affair.
-            if let Err(error) = result.await {
-                tracing::debug!(%error, "admin connection failed");
+        let mut end = self.end.clone();
+        let mut connection = pin!(connection);
+        let mut ended = pin!(end.changed());
+        let mut is_ending = false;
+        let result = poll_fn(|context| {
+            if !is_ending && ended.as_mut().poll(context).is_ready() {
+                is_ending = true;
+                // The answer under way is the last one.
+                connection.as_mut().graceful_shutdown();
             }
-            drop(place);
+            connection.as_mut().poll(context)
         });
+        // A client that breaks off, or sends what is no HTTP, is its own affair.
+        if let Err(error) = result.await {
+            tracing::debug!(%error, "admin connection failed");
+        }
+        drop(place);
     }
 }

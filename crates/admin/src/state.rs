@@ -10,6 +10,7 @@ use crate::facts::{NodeFacts, ProcessFacts, TableFacts, TableName};
 use crate::logging::LogLevel;
 use crate::parameters::Parameters;
 use crate::problem::Problem;
+use crate::sessions::Sessions;
 
 /// Statements of consoles that may be under way.
 const STATEMENTS_MAX: usize = 4;
@@ -33,6 +34,8 @@ struct Inner {
     questions: Questions,
     log_level: LogLevel,
     version: &'static str,
+    asks_login: bool,
+    sessions: Sessions,
     mode: AtomicU8,
     snapshots: Mutex<()>,
     drain: Mutex<()>,
@@ -41,10 +44,12 @@ struct Inner {
 }
 
 impl App {
-    pub(crate) fn new(questions: Questions, log_level: LogLevel, version: &'static str) -> Self {
+    pub(crate) fn new(questions: Questions, log_level: LogLevel, version: &'static str, asks_login: bool) -> Self {
         let (mode, snapshots, drain) = (AtomicU8::new(Mode::Normal as u8), Mutex::new(()), Mutex::new(()));
         let (sampling, statements) = (Arc::default(), Semaphore::new(STATEMENTS_MAX));
-        let inner = Inner { questions, log_level, version, mode, snapshots, drain, sampling, statements };
+        let sessions = Sessions::default();
+        let inner =
+            Inner { questions, log_level, version, asks_login, sessions, mode, snapshots, drain, sampling, statements };
         App { inner: Arc::new(inner) }
     }
 
@@ -54,6 +59,16 @@ impl App {
 
     pub(crate) fn log_level(&self) -> &LogLevel {
         &self.inner.log_level
+    }
+
+    /// True if each request is to be a role's.
+    pub(crate) fn asks_login(&self) -> bool {
+        self.inner.asks_login
+    }
+
+    /// The logins of browsers.
+    pub(crate) fn sessions(&self) -> &Sessions {
+        &self.inner.sessions
     }
 
     /// The server's own version.

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use admin::{Bound, Endpoint};
 use runtime::Options;
 use server::{Listening, Port, Security};
+use tls::OutsideCredentials;
 
 use crate::allocator;
 use crate::config::{Arguments, Config, Machine, print_size};
@@ -49,7 +50,9 @@ fn try_serve(arguments: &Arguments) -> Result<(), String> {
         housekeeping: Some(allocator::purge),
     };
     let (seats, questions) = node::seats_for_operators(config.shards);
-    let parts = admin::Parts { bound, questions, log_level, version: env!("CARGO_PKG_VERSION") };
+    let tls = config.api_tls.as_ref().map(OutsideCredentials::identity);
+    let parts =
+        admin::Parts { bound, tls, asks_login: false, questions, log_level, version: env!("CARGO_PKG_VERSION") };
     let mains = seats
         .into_iter()
         .map(|seat| {
@@ -79,13 +82,14 @@ fn warn_of_plain_clients(config: &Config) {
 fn bind_for_operators(config: &Config) -> Result<Bound, String> {
     let closed = |endpoint: Option<Endpoint>, what: &str| {
         let endpoint = endpoint?;
-        let is_allowed = endpoint.address.ip().is_loopback() || config.insecure;
+        let is_proven = config.api_tls.as_ref().is_some_and(OutsideCredentials::proves_clients);
+        let is_allowed = endpoint.address.ip().is_loopback() || is_proven || config.insecure;
         if !is_allowed {
             let address = endpoint.address;
             tracing::warn!(
                 %address,
-                "{what} not started: listen address is not loopback and there is no authentication; start with \
-                 --insecure if the network is trusted"
+                "{what} not started: listen address is not loopback and there is no authentication; set api_tls with \
+                 require_client_auth: true, or start with --insecure if the network is trusted"
             );
         }
         is_allowed.then_some(endpoint)
@@ -93,7 +97,7 @@ fn bind_for_operators(config: &Config) -> Result<Bound, String> {
     let bound = admin::bind(closed(config.api, "admin API"), closed(config.metrics, "Prometheus metrics"));
     let bound = bound.map_err(|error| error.to_string())?;
     if let Some(api) = bound.api() {
-        tracing::info!(%api, "admin API listening");
+        tracing::info!(%api, tls = config.api_tls.is_some(), "admin API listening");
     }
     if let Some(metrics) = bound.metrics() {
         tracing::info!(%metrics, "Prometheus metrics listening");

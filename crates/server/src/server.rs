@@ -9,7 +9,7 @@ use query::Engine;
 use runtime::sync::Notify;
 use runtime::{Group, Mesh, MeshSeat, Runtime, ShardId, TaskHandle};
 use stdx::LogHistogram;
-use tls::ServerIdentity;
+use tls::{FileFigures, ServerIdentity};
 
 use crate::Limits;
 use crate::budget::Budget;
@@ -130,6 +130,11 @@ impl Server {
     /// Looks at the files of the identity now.
     pub fn reload_tls(&self) {
         self.inner.tls.get().into_iter().for_each(ServerIdentity::reload);
+    }
+
+    /// Figures of the identity's files; `None`: there is no identity.
+    pub fn tls_figures(&self) -> Option<FileFigures> {
+        self.inner.tls.get().map(ServerIdentity::figures)
     }
 
     /// Counters of this shard.

@@ -3,7 +3,7 @@
 use stdx::LogHistogram;
 
 use super::text::{Kind, Text};
-use crate::facts::{FailedFacts, NodeFacts, ShardFigures, TableFacts};
+use crate::facts::{FailedFacts, NodeFacts, ShardFigures, TableFacts, TlsFacts};
 use crate::routes::{by_kind, errors, failed};
 
 /// A metric of each shard: name, kind, meaning, and where it is read.
@@ -257,6 +257,9 @@ const VERSION: &str = "helenus_build_info";
 const UPTIME: &str = "helenus_uptime_seconds";
 const MEMORY_LIMIT: &str = "helenus_memory_limit_bytes";
 const THROUGHPUT: &str = "helenus_compaction_manager_throughput_limit_bytes";
+const TLS_RELOADS: &str = "helenus_tls_reloads_total";
+const TLS_FAILURES: &str = "helenus_tls_reload_failures_total";
+const TLS_DAYS: &str = "helenus_tls_certificate_days";
 const RESIDENT: &str = "process_resident_memory_bytes";
 const CPU: &str = "process_cpu_seconds_total";
 
@@ -321,6 +324,7 @@ fn write_node(text: &mut Text, node: &NodeFacts, version: &str, shards: usize) {
     text.sample(MEMORY_LIMIT, &[], node.memory_budget as f64);
     text.family(THROUGHPUT, Gauge, "Compaction throughput limit in bytes a second; 0 is unlimited.");
     text.sample(THROUGHPUT, &[], node.compaction_throughput as f64);
+    write_tls(text, &node.tls);
     if let Some(bytes) = node.resident_bytes {
         text.family(RESIDENT, Gauge, "Resident memory of the process.");
         text.sample(RESIDENT, &[], bytes as f64);
@@ -328,6 +332,23 @@ fn write_node(text: &mut Text, node: &NodeFacts, version: &str, shards: usize) {
     if let Some(micros) = node.cpu_micros {
         text.family(CPU, Counter, "Processor time of the process.");
         text.sample(CPU, &[], micros as f64 / 1e6);
+    }
+}
+
+/// The files of certificates, by who is on the other end of the connections.
+fn write_tls(text: &mut Text, files: &[TlsFacts]) {
+    text.family(TLS_RELOADS, Counter, "Times that changed TLS certificates were taken into use.");
+    for facts in files {
+        text.sample(TLS_RELOADS, &[("peers", facts.peers)], facts.reloads as f64);
+    }
+    text.family(TLS_FAILURES, Counter, "Times that changed TLS certificates could not be used; those in use stay.");
+    for facts in files {
+        text.sample(TLS_FAILURES, &[("peers", facts.peers)], facts.failures as f64);
+    }
+    text.family(TLS_DAYS, Gauge, "Days until the TLS certificate in use ends; below 0 after its end.");
+    for facts in files {
+        let Some(seconds) = facts.seconds_left else { continue };
+        text.sample(TLS_DAYS, &[("peers", facts.peers)], seconds.div_euclid(86_400) as f64);
     }
 }
 
@@ -358,8 +379,9 @@ mod tests {
     fn the_guide_lists_every_metric_and_no_other() {
         let guide = include_str!("../../../../docs/guide/metrics.md");
         let fixed = [LATENCY, ERRORS, LEFT_OUT, VERSION, UPTIME, MEMORY_LIMIT, THROUGHPUT, RESIDENT, CPU];
+        let of_tls = [TLS_RELOADS, TLS_FAILURES, TLS_DAYS];
         let mut names: Vec<&str> =
-            OF_SHARDS.iter().map(|of| of.0).chain(OF_TABLES.iter().map(|of| of.0)).chain(fixed).collect();
+            OF_SHARDS.iter().map(|of| of.0).chain(OF_TABLES.iter().map(|of| of.0)).chain(fixed).chain(of_tls).collect();
         names.extend(OF_KINDS.iter().map(|of| of.0));
         let mut listed: Vec<&str> = guide
             .lines()
@@ -376,6 +398,21 @@ mod tests {
         for (name, kind) in OF_SHARDS.iter().map(|of| (of.0, of.1)).chain(OF_TABLES.iter().map(|of| (of.0, of.1))) {
             assert_eq!(name.ends_with("_total"), kind == Counter, "{name}");
         }
+    }
+
+    #[test]
+    fn days_of_a_certificate_are_whole_and_fall_below_zero() {
+        let facts = |peers, seconds_left| TlsFacts { peers, reloads: 2, failures: 3, seconds_left };
+        let mut text = Text::default();
+        write_tls(
+            &mut text,
+            &[facts("clients", Some(3 * 86_400 + 5)), facts("nodes", Some(-1)), facts("operators", None)],
+        );
+        let text = text.finish();
+        assert!(text.contains("helenus_tls_certificate_days{peers=\"clients\"} 3\n"), "{text}");
+        assert!(text.contains("helenus_tls_certificate_days{peers=\"nodes\"} -1\n"), "{text}");
+        assert!(!text.contains("helenus_tls_certificate_days{peers=\"operators\"}"), "{text}");
+        assert!(text.contains("helenus_tls_reload_failures_total{peers=\"operators\"} 3\n"), "{text}");
     }
 
     #[test]

@@ -11,18 +11,17 @@ use axum::routing::post;
 
 use crate::cql::{self, Asked};
 use crate::json::{Json, Reply};
+use crate::need::CQL_PATH;
 use crate::problem::Problem;
 use crate::state::App;
 
-/// The one path that takes a body.
-pub(crate) const PATH: &str = "/helenus/cql";
 /// A statement in JSON may be longer than the statement.
 pub(crate) const BODY_BYTES_MAX: usize = 128 << 10;
 /// How long a body may take to arrive.
 const BODY_TIME_MAX: Duration = Duration::from_secs(10);
 
 pub(super) fn routes() -> Router<App> {
-    Router::new().route(PATH, post(run))
+    Router::new().route(CQL_PATH, post(run))
 }
 
 async fn run(State(app): State<App>, request: Request) -> Reply {
@@ -55,7 +54,7 @@ fn reachable(native: SocketAddr) -> SocketAddr {
 }
 
 /// A type that no form of another site can send, and no script of it without being asked first.
-fn is_json(headers: &HeaderMap) -> bool {
+pub(crate) fn is_json(headers: &HeaderMap) -> bool {
     let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
 }

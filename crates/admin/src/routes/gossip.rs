@@ -160,6 +160,7 @@ mod tests {
             resident_bytes: None,
             cpu_micros: None,
             memory_budget: 0,
+            tls: Vec::new(),
         }
     }
 

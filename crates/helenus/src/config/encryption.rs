@@ -1,14 +1,16 @@
-//! `server_encryption_options` and `client_encryption_options`: TLS between nodes and with clients, in Cassandra's words and in ScyllaDB's.
+//! `server_encryption_options`, `client_encryption_options` and `api_tls`: TLS between nodes, with clients and with operators, in Cassandra's words and in ScyllaDB's.
 //!
 //! An option that would be less safe here than there, or not there at all, is refused; so is one that is not known, since a misspelt one would leave a
 //! connection open. Where nothing is switched on the others mean nothing, as in the file that Cassandra ships.
 
+mod api;
 mod clients;
 mod files;
 mod internode;
 #[cfg(test)]
 mod testing;
 
+pub use api::ApiEncryption;
 pub use clients::ClientEncryption;
 pub use internode::InternodeEncryption;
 

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use internode::Compression;
 use membership::PhiThreshold;
 
-use super::encryption::{ClientEncryption, InternodeEncryption};
+use super::encryption::{ApiEncryption, ClientEncryption, InternodeEncryption};
 use super::guardrails;
 use super::hints;
 use super::place::Place;
@@ -49,6 +49,7 @@ fn apply(place: &Place<'_>, entry: &Entry, settings: &mut Settings) -> Result<bo
         "native_shard_aware_transport_port" => settings.shard_aware_port = Some(place.number(value)?),
         "api_address" => settings.api_address = Some(place.address(value)?),
         "api_port" => settings.api_port = Some(place.number(value)?),
+        "api_tls" => settings.api_tls = ApiEncryption::read(place, value)?,
         "prometheus_address" => settings.prometheus_address = Some(place.address(value)?),
         "prometheus_port" => settings.prometheus_port = Some(place.number(value)?),
         "storage_port" => settings.storage_port = Some(place.number(value)?),

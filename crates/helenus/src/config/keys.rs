@@ -23,7 +23,7 @@ pub fn renamed(old: &str) -> Option<(&'static str, Option<Unit>)> {
 }
 
 /// Keys of Helenus alone.
-const OWN: [&str; 2] = ["auto_finalize", "internode_secret_file"];
+const OWN: [&str; 3] = ["api_tls", "auto_finalize", "internode_secret_file"];
 
 /// Present names, in one string because a list of 500 quoted names is harder to read and to compare.
 const KNOWN: &str = "

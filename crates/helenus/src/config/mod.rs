@@ -36,7 +36,7 @@ use admin::Endpoint;
 use planted::Planted;
 use runtime::ReactorKind;
 use server::{Limits, Ports};
-use tls::{Credentials, ServerCredentials};
+use tls::{Credentials, OutsideCredentials, ServerCredentials};
 use topology::Strategies;
 
 pub use arguments::{Arguments, Reactor};
@@ -68,6 +68,8 @@ pub struct Config {
     pub api: Option<Endpoint>,
     /// Where Prometheus finds metrics; `None`: nowhere.
     pub metrics: Option<Endpoint>,
+    /// Certificates for operators' connections, on both ports; `None`: they are plain.
+    pub api_tls: Option<OutsideCredentials>,
     /// Whether addresses that are not this machine's own may be listened on although there is no authentication.
     pub insecure: bool,
     /// Number of shards.

@@ -17,7 +17,7 @@ use topology::{HostId, Strategies};
 
 use super::arguments::{Arguments, Reactor};
 use super::cluster::{ClusterConfig, LOW_BOUND_AGE, Recover, STORAGE_PORT};
-use super::encryption::{ClientEncryption, InternodeEncryption};
+use super::encryption::{ApiEncryption, ClientEncryption, InternodeEncryption};
 use super::guardrails;
 use super::hints::{self, HintSettings};
 use super::machine::{Machine, parse_cpu_list};
@@ -68,6 +68,7 @@ pub struct Settings {
     pub shard_aware_tls_port: Option<u16>,
     pub api_address: Option<IpAddr>,
     pub api_port: Option<u16>,
+    pub api_tls: Option<ApiEncryption>,
     pub prometheus_address: Option<IpAddr>,
     pub prometheus_port: Option<u16>,
     pub insecure: bool,
@@ -228,6 +229,7 @@ impl Settings {
             broadcast: self.broadcast,
             api: operators_endpoint(self.api_address, self.api_port, API_PORT),
             metrics: operators_endpoint(self.prometheus_address, self.prometheus_port, PROMETHEUS_PORT),
+            api_tls: self.api_tls.map(ApiEncryption::credentials).transpose()?,
             insecure: self.insecure,
             shards,
             cpus,

@@ -22,7 +22,7 @@ use runtime::{Group, Instant, Runtime};
 use schema::{Table, TableId};
 use server::Server;
 use storage::{CompactionKind, Garbage, Shard, SnapshotError};
-use tls::Identity;
+use tls::{Identity, OutsideFiles};
 use topology::{HostId, Token};
 
 use hints::{hint_facts, set_hints};
@@ -57,6 +57,8 @@ pub(super) struct Operator {
     pub(super) cluster: Option<Cluster>,
     /// Certificates for other nodes.
     pub(super) internode_tls: Option<Identity>,
+    /// Certificates for operators; on shard 0.
+    pub(super) api_tls: Option<OutsideFiles>,
 }
 
 /// The refusal of a node that is alone, in Cassandra's words.
@@ -206,6 +208,7 @@ impl Operator {
             Question::ReloadTls => {
                 self.server.reload_tls();
                 self.internode_tls.iter().for_each(Identity::reload);
+                self.api_tls.iter().for_each(OutsideFiles::reload);
                 Ok(Answer::Done)
             }
             Question::SetTraceProbability(probability) => {
@@ -228,6 +231,7 @@ impl Operator {
                 Ok(Answer::Done)
             }
             Question::Repair(order) => self.repair(order).await,
+            Question::LogIn(_) | Question::Admit { .. } => Err(Refusal::Failed("no authenticator is set".to_owned())),
             Question::Drain(step) => self.drain(step).await,
             Question::Snapshot(step) => self.snapshot(step).await,
         }

@@ -11,11 +11,11 @@ use internode::{Boot, GroupTag, LocalNode};
 use metadata::MetadataParts;
 use query::{Engine, EngineOptions, EngineParts, EngineSeats, NodeInfo, deliver_hints};
 use runtime::sync::Queue;
-use runtime::{Responder, Runtime};
+use runtime::{Responder, Runtime, ShardId};
 use schema::{Schema, SchemaChange};
 use server::Server;
 use storage::{OpenError, Shard, StorageOptions, SyncMode, Truncations};
-use tls::Identity;
+use tls::{Identity, OutsideFiles};
 use topology::operations::Operation;
 use topology::{Epoch, HostId, Node, NodeIndex, Ring, Sharder};
 
@@ -328,11 +328,18 @@ impl ShardNode {
             runtime: self.runtime.clone(),
             memory_bytes: self.config.memory_bytes,
             internode_tls: self.internode_tls.clone(),
+            api_tls: self.follow_api_tls(),
             storage,
             engine,
             server,
         };
         operator.listen(seat);
+    }
+
+    /// Operators are answered on a thread of their own, whose certificates shard 0 follows.
+    fn follow_api_tls(&self) -> Option<OutsideFiles> {
+        let credentials = self.config.api_tls.as_ref().filter(|_| self.runtime.shard() == ShardId(0));
+        credentials.map(|credentials| credentials.follow(&self.runtime))
     }
 
     async fn end_clients(&self) -> Answer {

@@ -138,6 +138,7 @@ impl Ring {
             data_dir: self.data_dir(index),
             listen: Ports::plain(([127, 0, 0, 1], 0).into(), None),
             client_tls: None,
+            api_tls: None,
             api: None,
             metrics: None,
             insecure: false,

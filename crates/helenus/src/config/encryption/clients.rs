@@ -11,8 +11,8 @@ use crate::config::yaml::Node;
 /// Where the PEM for clients' connections is, and how it is used.
 #[derive(Debug)]
 pub struct ClientEncryption {
-    sources: Sources,
-    options: ServerOptions,
+    pub(super) sources: Sources,
+    pub(super) options: ServerOptions,
     /// Plain clients are served on the same port.
     pub(in crate::config) is_optional: bool,
 }

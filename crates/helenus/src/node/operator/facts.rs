@@ -4,7 +4,7 @@ use std::path::Path;
 
 use admin::{
     Answer, Buckets, FailedFacts, KeyspaceFacts, NodeFacts, ProcessFacts, RequestFacts, RingNode, SampledFacts,
-    SampledPartition, ShardFigures, SlowQuery, TableFacts, TableName,
+    SampledPartition, ShardFigures, SlowQuery, TableFacts, TableName, TlsFacts,
 };
 use cluster::coordinator::Hints;
 use membership::PhiThreshold;
@@ -13,6 +13,7 @@ use query::{FAILED_KINDS, FailedCounts, FailedKind};
 use schema::Keyspace;
 use server::NotableRequest;
 use storage::TableFigures;
+use tls::FileFigures;
 use topology::nodes::NodeState;
 use topology::{HostId, NodeIndex, ReplicationStrategy};
 
@@ -54,7 +55,23 @@ impl Operator {
             resident_bytes: process.resident_bytes,
             cpu_micros: process.cpu_micros,
             memory_budget: process.memory_budget,
+            tls: self.tls_facts(),
         })))
+    }
+
+    /// The files of certificates, by who is on the other end.
+    fn tls_facts(&self) -> Vec<TlsFacts> {
+        let now = self.runtime.wall_clock_micros() / 1_000_000;
+        let facts = |peers, figures: FileFigures| TlsFacts {
+            peers,
+            reloads: figures.reloads,
+            failures: figures.failures,
+            seconds_left: figures.not_after.and_then(|end| Some(i64::try_from(end).ok()? - now)),
+        };
+        let clients = self.server.tls_figures().map(|figures| facts("clients", figures));
+        let nodes = self.internode_tls.as_ref().map(|identity| facts("nodes", identity.figures()));
+        let operators = self.api_tls.as_ref().map(|files| facts("operators", files.figures()));
+        [clients, nodes, operators].into_iter().flatten().collect()
     }
 
     pub(super) async fn process(&self) -> Done {
