@@ -17,6 +17,7 @@ mod options;
 mod outside;
 mod reactor;
 mod runtime;
+mod secret;
 mod signal;
 #[cfg(feature = "sim")]
 pub mod sim;
@@ -26,6 +27,7 @@ mod sys;
 mod tcp;
 mod time;
 mod timers;
+mod workbench;
 
 pub use executor::TaskHandle;
 pub use file::{File, OpenOptions};
@@ -35,9 +37,11 @@ pub use namespace::{DirEntry, FileLock};
 pub use options::{Companion, Options, ReactorKind, ShardId, StartError};
 pub use outside::{Answer, Outside, OutsideResponder, OutsideSeat, Unanswered, outside};
 pub use runtime::{READ_FILE_BYTES_MAX, Runtime, RuntimeStats, Tracing};
+pub use secret::fill_secret;
 pub use signal::Signal;
 pub use start::{run, run_beside};
 pub use stdx::{AlignedBuf, TRACE_STEPS_MAX, TRACE_TEXT_MAX, Trace, TraceStep};
 pub use sys::clock::process_cpu_time;
 pub use tcp::{Socket, TcpListener, TcpStream};
 pub use time::{Elapsed, Instant, Sleep, Yield};
+pub use workbench::{Choice, Workbench, WorkbenchSeat, Worker, workbench};

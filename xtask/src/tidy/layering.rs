@@ -8,7 +8,7 @@ use super::Finding;
 use crate::source::Tree;
 
 /// From the bottom of the house to its roof.
-const ORDER: [&str; 29] = [
+const ORDER: [&str; 30] = [
     "planted",
     "stdx",
     "topology",
@@ -24,6 +24,7 @@ const ORDER: [&str; 29] = [
     "cql-protocol",
     "schema",
     "auth",
+    "login",
     "mutation",
     "sstable",
     "storage",
@@ -41,7 +42,7 @@ const ORDER: [&str; 29] = [
 ];
 
 /// Crates that lie below another, which must not know them all the same.
-const FORBIDDEN: [(&str, &[&str], &str); 14] = [
+const FORBIDDEN: [(&str, &[&str], &str); 15] = [
     ("runtime", &["topology"], "the runtime knows nothing of databases"),
     ("tls", &["planted", "topology", "raft"], "a TLS session knows nothing of who uses it"),
     (
@@ -55,6 +56,7 @@ const FORBIDDEN: [(&str, &[&str], &str); 14] = [
     ("cql-protocol", &["runtime", "cql-syntax"], "frames are bytes, not sockets"),
     ("schema", &["runtime", "metadata", "cql-protocol"], "a schema change is a pure function"),
     ("auth", &["runtime", "metadata", "cql-protocol"], "a change of access is a pure function"),
+    ("login", &["metadata", "cql-protocol", "schema"], "a hash is computed for a name and a password, whoever asks"),
     (
         "storage",
         &["metadata", "cql-syntax", "cql-protocol"],

@@ -16,6 +16,7 @@ mod refusal;
 mod sockets;
 mod timers;
 mod traces;
+mod workbench;
 
 use std::future::Future;
 use std::path::PathBuf;
