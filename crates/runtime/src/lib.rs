@@ -27,6 +27,7 @@ mod sys;
 mod tcp;
 mod time;
 mod timers;
+mod unix;
 mod workbench;
 
 pub use executor::TaskHandle;
@@ -44,4 +45,5 @@ pub use stdx::{AlignedBuf, TRACE_STEPS_MAX, TRACE_TEXT_MAX, Trace, TraceStep};
 pub use sys::clock::process_cpu_time;
 pub use tcp::{Socket, TcpListener, TcpStream};
 pub use time::{Elapsed, Instant, Sleep, Yield};
+pub use unix::UnixListener;
 pub use workbench::{Choice, Workbench, WorkbenchSeat, Worker, workbench};
