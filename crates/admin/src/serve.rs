@@ -67,7 +67,7 @@ pub fn companion(parts: Parts) -> Option<Companion> {
     if parts.bound.api.is_none() && parts.bound.metrics.is_none() {
         return None;
     }
-    Some(Companion { name: "admin", body: Box::new(move || run(parts)) })
+    Some(Companion { name: "admin", is_background: false, body: Box::new(move || run(parts)) })
 }
 
 fn run(parts: Parts) {

@@ -65,7 +65,8 @@ fn try_serve(arguments: &Arguments) -> Result<(), String> {
             }
         })
         .collect();
-    let results = runtime::run_beside(options, mains, admin::companion(parts)).map_err(|error| error.to_string())?;
+    let companions = admin::companion(parts).into_iter().collect();
+    let results = runtime::run_beside(options, mains, companions).map_err(|error| error.to_string())?;
     results.into_iter().collect()
 }
 

@@ -67,6 +67,7 @@ use storage::LogSequence;
 use topology::operations::Operation;
 use topology::{Ring, Sharder, Strategies};
 
+use crate::access::AccessSnapshot;
 use crate::catalog::Catalog;
 use crate::clients::Clients;
 use crate::clock::TimestampClock;
@@ -103,6 +104,7 @@ struct Inner {
     strategies: Strategies,
     node: NodeInfo,
     catalog: RefCell<Rc<Catalog>>,
+    access: RefCell<Rc<AccessSnapshot>>,
     prepared: RefCell<PreparedCache>,
     clock: TimestampClock,
     scratch: RefCell<Scratch>,
@@ -187,6 +189,8 @@ impl Engine {
             seats,
             storage,
             schema,
+            access,
+            access_settings,
             ring,
             operations,
             tenure,
@@ -229,6 +233,7 @@ impl Engine {
                 strategies,
                 node,
                 catalog: RefCell::new(catalog),
+                access: RefCell::new(Rc::new(AccessSnapshot::new(access, access_settings))),
                 prepared: RefCell::new(PreparedCache::new(options.prepared_bytes_max)),
                 scratch: RefCell::default(),
                 events: Queue::new(EVENTS_MAX),
@@ -302,6 +307,11 @@ impl Engine {
     /// The users' schema as this shard sees it now.
     pub fn schema(&self) -> Schema {
         self.inner.catalog.borrow().schema.clone()
+    }
+
+    /// Roles and permissions as this shard sees them now.
+    pub fn access(&self) -> Rc<AccessSnapshot> {
+        self.inner.access.borrow().clone()
     }
 
     /// The engine's counters.

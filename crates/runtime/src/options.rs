@@ -45,6 +45,8 @@ pub struct Options {
 pub struct Companion {
     /// The thread's name.
     pub name: &'static str,
+    /// True if it runs only as far as shards and other programs leave processor time: its niceness is the highest.
+    pub is_background: bool,
     /// What it does.
     pub body: Box<dyn FnOnce() + Send>,
 }

@@ -197,6 +197,16 @@ impl Reactor {
         Ok(self.adopt(Descriptor::from(socket), HandleKind::Socket))
     }
 
+    /// A Unix socket that has an address, and does not listen yet.
+    pub(crate) fn bind_unix(&mut self, path: &std::path::Path) -> std::io::Result<Rc<Handle>> {
+        #[cfg(feature = "sim")]
+        if let Reactor::Sim(_) = self {
+            return Err(std::io::ErrorKind::Unsupported.into());
+        }
+        let socket = sys::unix::bind(path, self.is_nonblocking())?;
+        Ok(self.adopt(Descriptor::from(socket), HandleKind::Socket))
+    }
+
     /// A socket that can be connected to `address`.
     pub(crate) fn open_socket(&mut self, address: &SocketAddr) -> std::io::Result<Rc<Handle>> {
         #[cfg(feature = "sim")]

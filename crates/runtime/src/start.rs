@@ -12,7 +12,7 @@ use crate::core::{Core, CoreParts};
 use crate::options::{Companion, Options, ReactorKind, ShardId, StartError};
 use crate::reactor::{Clock, Peers, Random, Reactor};
 use crate::runtime::Runtime;
-use crate::sys::thread::{SignalsBlocked, pin};
+use crate::sys::thread::{SignalsBlocked, pin, step_back};
 
 /// From one time of [`Options::housekeeping`] to the next.
 const HOUSEKEEPING_PERIOD: Duration = Duration::from_secs(1);
@@ -28,15 +28,11 @@ where
     F: FnOnce(Runtime) -> Fut + Send,
     Fut: Future<Output = T>,
 {
-    run_beside(options, mains, None)
+    run_beside(options, mains, Vec::new())
 }
 
-/// [`run`] with a thread beside the shards, which begins after them and is waited for at the end. Simulated shards have none.
-pub fn run_beside<T, F, Fut>(
-    options: Options,
-    mains: Vec<F>,
-    companion: Option<Companion>,
-) -> Result<Vec<T>, StartError>
+/// [`run`] with threads beside the shards, which begin after them and are waited for at the end. Simulated shards have none.
+pub fn run_beside<T, F, Fut>(options: Options, mains: Vec<F>, companions: Vec<Companion>) -> Result<Vec<T>, StartError>
 where
     T: Send,
     F: FnOnce(Runtime) -> Fut + Send,
@@ -51,7 +47,7 @@ where
     }
     let mut outputs: Vec<Option<T>> = mains.iter().map(|_| None).collect();
     let mains = mains.into_iter().zip(&mut outputs).map(|(main, output)| set_aside(main, output)).collect();
-    run_threads(&options, mains, companion)?;
+    run_threads(&options, mains, companions)?;
     Ok(outputs.into_iter().map(|output| output.expect("a shard that was let go runs its main")).collect())
 }
 
@@ -65,7 +61,7 @@ where
     Box::new(move |runtime| Box::pin(async move { *output = Some(main(runtime).await) }))
 }
 
-fn run_threads(options: &Options, mains: Vec<ShardMain<'_>>, companion: Option<Companion>) -> Result<(), StartError> {
+fn run_threads(options: &Options, mains: Vec<ShardMain<'_>>, companions: Vec<Companion>) -> Result<(), StartError> {
     crate::sys::memory::refuse_huge_pages();
     let kind = choose_reactor(options.reactor)?;
     let peers = Peers::new(mains.len()).map_err(|source| StartError::Reactor { name: "eventfd", source })?;
@@ -88,15 +84,24 @@ fn run_threads(options: &Options, mains: Vec<ShardMain<'_>>, companion: Option<C
         // Dropped with this scope, also by a panic: then the thread ends.
         let _shards_run = options.housekeeping.map(|work| keep_house(scope, work)).transpose()?;
         let running: Vec<_> = shards.into_iter().map(StartedShard::go).collect();
-        if let Some(Companion { name, body }) = companion
-            && let Err(error) = Builder::new().name(name.to_owned()).spawn_scoped(scope, body)
-        {
-            // The shards have begun, and do without.
-            tracing::error!(%error, name, "cannot start companion thread; running without it");
-        }
+        companions.into_iter().for_each(|companion| start_companion(scope, companion));
         running.into_iter().for_each(join);
         Ok(())
     })
+}
+
+fn start_companion<'scope>(scope: &'scope Scope<'scope, '_>, companion: Companion) {
+    let Companion { name, is_background, body } = companion;
+    let body = move || {
+        if is_background && let Err(error) = step_back() {
+            tracing::warn!(%error, name, "cannot lower the priority of a background thread; it competes with the shards");
+        }
+        body();
+    };
+    if let Err(error) = Builder::new().name(name.to_owned()).spawn_scoped(scope, body) {
+        // The shards have begun, and do without.
+        tracing::error!(%error, name, "cannot start companion thread; running without it");
+    }
 }
 
 /// Does the work again and again until what this gives is dropped.

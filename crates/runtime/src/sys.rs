@@ -8,6 +8,7 @@ pub(crate) mod event;
 pub(crate) mod memory;
 pub(crate) mod socket;
 pub(crate) mod thread;
+pub(crate) mod unix;
 
 /// A call's result as the kernel itself gives it: a count, or a negative error number.
 pub(crate) fn raw(result: isize) -> i32 {

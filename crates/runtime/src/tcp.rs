@@ -18,6 +18,10 @@ pub struct Socket {
 }
 
 impl Socket {
+    pub(crate) fn of(descriptor: Descriptor) -> Socket {
+        Socket { descriptor }
+    }
+
     /// The address of the other end.
     pub fn peer_addr(&self) -> io::Result<SocketAddr> {
         self.descriptor.peer_address()

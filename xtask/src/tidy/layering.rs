@@ -25,6 +25,7 @@ const ORDER: [&str; 30] = [
     "cql-protocol",
     "schema",
     "auth",
+    "login",
     "mutation",
     "sstable",
     "storage",
@@ -57,6 +58,7 @@ const FORBIDDEN: [(&str, &[&str], &str); 15] = [
     ("cql-protocol", &["runtime", "cql-syntax"], "frames are bytes, not sockets"),
     ("schema", &["runtime", "metadata", "cql-protocol"], "a schema change is a pure function"),
     ("auth", &["runtime", "metadata", "cql-protocol"], "a change of access is a pure function"),
+    ("login", &["metadata", "cql-protocol", "schema"], "a hash is computed for a name and a password, whoever asks"),
     (
         "storage",
         &["metadata", "cql-syntax", "cql-protocol"],

@@ -81,17 +81,37 @@ impl Clock {
 #[derive(Debug)]
 pub(crate) struct Random {
     state: Cell<u64>,
+    #[cfg(feature = "sim")]
+    is_simulated: bool,
 }
 
 impl Random {
     pub(crate) fn from_kernel() -> io::Result<Self> {
-        Ok(Random { state: Cell::new(sys::clock::random_seed()?) })
+        let state = Cell::new(sys::clock::random_seed()?);
+        Ok(Random {
+            state,
+            #[cfg(feature = "sim")]
+            is_simulated: false,
+        })
     }
 
     /// The numbers that follow from the seed.
     #[cfg(feature = "sim")]
     pub(crate) fn from_seed(seed: u64) -> Self {
-        Random { state: Cell::new(seed) }
+        Random { state: Cell::new(seed), is_simulated: true }
+    }
+
+    /// Fills a short buffer with the kernel's own random bytes. Those of a simulated world follow from its seed.
+    pub(crate) fn fill_secret(&self, bytes: &mut [u8]) -> io::Result<()> {
+        #[cfg(feature = "sim")]
+        if self.is_simulated {
+            for chunk in bytes.chunks_mut(size_of::<u64>()) {
+                let random = self.next().to_ne_bytes();
+                chunk.copy_from_slice(&random[..chunk.len()]);
+            }
+            return Ok(());
+        }
+        sys::clock::random_bytes(bytes)
     }
 
     pub(crate) fn next(&self) -> u64 {

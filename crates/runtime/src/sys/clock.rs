@@ -54,12 +54,21 @@ pub(crate) fn realtime_micros() -> i64 {
 /// A number from the kernel's random generator.
 pub(crate) fn random_seed() -> io::Result<u64> {
     let mut bytes = [0u8; 8];
-    // SAFETY: the call writes at most 8 bytes into `bytes`.
-    let count = unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), bytes.len(), 0) };
-    if count != 8 {
-        return Err(io::Error::last_os_error());
-    }
+    random_bytes(&mut bytes)?;
     Ok(u64::from_ne_bytes(bytes))
+}
+
+/// Fills a short buffer with random bytes of the kernel.
+pub(crate) fn random_bytes(bytes: &mut [u8]) -> io::Result<()> {
+    /// As many bytes the kernel gives in one call, whatever signals come.
+    const BYTES_MAX: usize = 256;
+    assert!(bytes.len() <= BYTES_MAX, "secrets are short");
+    // SAFETY: the call writes at most as many bytes as the buffer has.
+    let count = unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), bytes.len(), 0) };
+    match usize::try_from(count) {
+        Ok(count) if count == bytes.len() => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
 }
 
 #[cfg(test)]

@@ -25,6 +25,14 @@ pub(crate) fn pin(cpu: usize) -> io::Result<()> {
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
+/// Gives the calling thread, and no other, the highest niceness.
+pub(crate) fn step_back() -> io::Result<()> {
+    const NICENESS_MAX: libc::c_int = 19;
+    // SAFETY: the call takes plain values; 0 is the calling thread, as Linux counts processes here.
+    let result = unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, NICENESS_MAX) };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
 /// SIGTERM and SIGINT are blocked in the thread that made this, and in those it starts, until it is dropped.
 pub(crate) struct SignalsBlocked {
     before: libc::sigset_t,
@@ -108,6 +116,20 @@ pub(crate) fn usage() -> Usage {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The niceness of the calling thread.
+    fn niceness() -> libc::c_int {
+        // SAFETY: the call takes plain values.
+        unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) }
+    }
+
+    #[test]
+    fn a_thread_steps_back_alone() {
+        let before = niceness();
+        let of_thread = std::thread::spawn(|| step_back().map(|()| niceness())).join().expect("it does not panic");
+        assert_eq!(of_thread.expect("a thread may always be nicer"), 19);
+        assert_eq!(niceness(), before, "other threads stay as they are");
+    }
 
     #[test]
     fn an_impossible_processor_is_an_error() {

@@ -16,6 +16,8 @@ mod refusal;
 mod sockets;
 mod timers;
 mod traces;
+mod unix;
+mod workbench;
 
 use std::future::Future;
 use std::path::PathBuf;

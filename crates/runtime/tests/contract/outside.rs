@@ -92,7 +92,8 @@ fn run_asked<T: Send + 'static>(
         assert_eq!(wait_for(ask.call(ShardId(0), 1)), Err(Unanswered::Gone));
     });
     let options = Options { reactor: Some(kind), ..Options::default() };
-    runtime::run_beside(options, mains, Some(Companion { name: "asker", body })).expect("the shards start");
+    runtime::run_beside(options, mains, vec![Companion { name: "asker", is_background: false, body }])
+        .expect("the shards start");
     result.recv().expect("the asker has said what came of it")
 }
 
