@@ -6,6 +6,7 @@ import { Chart } from './charts.js';
 import { List, say } from './lists.js';
 import * as circle from './circle.js';
 import * as cql from './cql.js';
+import * as login from './login.js';
 
 const PULSE_MS = 1000;
 const TABLES_MS = 5000;
@@ -24,6 +25,9 @@ let isPaused = false;
 
 async function get(path) {
   const response = await fetch(path, { cache: 'no-store', signal: AbortSignal.timeout(PATIENCE_MS) });
+  if (response.status === 401) {
+    login.ask();
+  }
   if (!response.ok) {
     throw new Error((await response.json()).message);
   }
@@ -205,6 +209,7 @@ function showState(words, kind) {
 
 function showPulse(pulse) {
   showState(!pulse.is_served ? 'ending' : pulse.mode === 'NORMAL' ? 'live' : pulse.mode.toLowerCase(), pulse.is_served ? 'good' : 'bad');
+  at('logout').hidden = !pulse.role;
   say(at('disk'), bytes(pulse.disk_bytes));
   say(at('uptime'), duration(pulse.uptime_ms));
   say(at('memory'), bytes(pulse.memory.resident ?? undefined));
@@ -290,7 +295,7 @@ async function ask() {
 }
 
 async function pulse() {
-  if (!isPaused && !document.hidden) {
+  if (!isPaused && !document.hidden && !login.isAsking()) {
     try {
       await ask();
     } catch (error) {
@@ -321,4 +326,5 @@ watch('ring', 'ring');
 watch('tables', 'tables');
 watch('queries', 'queries');
 cql.start();
+login.start();
 pulse();

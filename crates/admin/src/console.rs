@@ -25,7 +25,7 @@ macro_rules! asset {
 }
 
 /// All of them. The page may name no other.
-pub(crate) const ASSETS: [Asset; 16] = [
+pub(crate) const ASSETS: [Asset; 17] = [
     asset!("/", HTML, "index.html"),
     asset!("/console", HTML, "index.html"),
     asset!("/console/console.css", CSS, "console.css"),
@@ -39,6 +39,7 @@ pub(crate) const ASSETS: [Asset; 16] = [
     asset!("/console/ring.js", SCRIPT, "ring.js"),
     asset!("/console/circle.js", SCRIPT, "circle.js"),
     asset!("/console/cql.js", SCRIPT, "cql.js"),
+    asset!("/console/login.js", SCRIPT, "login.js"),
     asset!("/console/uplot.js", SCRIPT, "vendor/uplot-1.6.32/uPlot.iife.min.js"),
     asset!("/console/uplot.css", CSS, "vendor/uplot-1.6.32/uPlot.min.css"),
     asset!("/console/uplot-license.txt", PLAIN, "vendor/uplot-1.6.32/LICENSE"),

@@ -1,10 +1,10 @@
 //! The console: its files, and what its page asks for each second.
 
-use axum::Router;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{Method, Request, StatusCode};
 use axum::routing::get;
+use axum::{Extension, Router};
 use hyper::service::Service as _;
 use hyper_util::service::TowerToHyperService;
 use serde_json::{Value, json};
@@ -12,18 +12,24 @@ use serde_json::{Value, json};
 use super::compaction::running;
 use super::node::{figures, memory_of, mode};
 use super::requests::{by_kind, errors, failed};
+use crate::access::Role;
 use crate::console::ASSETS;
 use crate::facts::{ProcessFacts, ShardFigures};
-use crate::json::{Json, Reply};
+use crate::json::Json;
+use crate::problem::Problem;
 use crate::state::App;
 
 /// What the page shows where the server has it.
 const OPTIONAL: [&str; 1] = ["/helenus/slow_queries"];
 
 pub(super) fn routes(offers: Vec<&'static str>) -> Router<App> {
-    let pulse = move |State(app): State<App>| {
+    let pulse = move |State(app): State<App>, role: Option<Extension<Role>>| {
         let offers = offers.clone();
-        async move { pulse(&app, &offers).await }
+        async move {
+            let mut told = pulse(&app, &offers).await?;
+            told["role"] = role.map(|Extension(Role(name))| name).into();
+            Ok::<_, Problem>(Json(told))
+        }
     };
     let router = Router::new().route("/helenus/console", get(pulse));
     ASSETS.into_iter().fold(router, |router, asset| router.route(asset.path, get(move || async move { asset })))
@@ -45,12 +51,12 @@ pub(super) async fn offers(router: Router) -> Vec<&'static str> {
     found
 }
 
-async fn pulse(app: &App, offers: &[&str]) -> Reply {
+async fn pulse(app: &App, offers: &[&str]) -> Result<Value, Problem> {
     let (process, shards) = (app.process().await?, figures(app).await?);
     let mut told = told(&process, &shards, running(app).await?);
     told["mode"] = mode(app).into();
     told["offers"] = offers.into();
-    Ok(Json(told))
+    Ok(told)
 }
 
 /// Counters alone: what became of them in a second is worked out by who asks.

@@ -2,6 +2,7 @@
 //!
 //! A question is a task of its own in the group for maintenance. Whatever goes over tables pauses.
 
+mod access;
 mod facts;
 mod hints;
 mod repair;
@@ -17,6 +18,7 @@ use admin::{
     ScrubFacts, SnapshotFacts, SnapshotStep, TableName,
 };
 use cluster::coordinator::{Hints, answer_nanos, set_stream_throughput, stream_throughput};
+use login::Hasher;
 use query::{EndpointsError, Engine, clean_up, clean_up_table, endpoints};
 use runtime::{Group, Instant, Runtime};
 use schema::{Table, TableId};
@@ -57,6 +59,8 @@ pub(super) struct Operator {
     pub(super) cluster: Option<Cluster>,
     /// Certificates for other nodes.
     pub(super) internode_tls: Option<Identity>,
+    /// Hashes of passwords; `None`: no authenticator is set.
+    pub(super) hasher: Option<Hasher>,
     /// Certificates for operators; on shard 0.
     pub(super) api_tls: Option<OutsideFiles>,
 }
@@ -231,7 +235,8 @@ impl Operator {
                 Ok(Answer::Done)
             }
             Question::Repair(order) => self.repair(order).await,
-            Question::LogIn(_) | Question::Admit { .. } => Err(Refusal::Failed("no authenticator is set".to_owned())),
+            Question::LogIn(attempt) => self.log_in(attempt).await,
+            Question::Admit { role, need } => self.admit(&role, need),
             Question::Drain(step) => self.drain(step).await,
             Question::Snapshot(step) => self.snapshot(step).await,
         }

@@ -337,6 +337,7 @@ impl ShardNode {
             memory_bytes: self.config.memory_bytes,
             internode_tls: self.internode_tls.clone(),
             api_tls: self.follow_api_tls(),
+            hasher: None,
             storage,
             engine,
             server,
