@@ -48,7 +48,7 @@ fn try_serve(arguments: &Arguments) -> Result<(), String> {
         idle_poll: config.idle_poll,
         housekeeping: Some(allocator::purge),
     };
-    let (seats, questions) = node::seats_for_operators(config.shards);
+    let (seats, questions, passwords) = node::seats_of_process(config.shards, config.access.logins);
     let parts = admin::Parts { bound, questions, log_level, version: env!("CARGO_PKG_VERSION") };
     let mains = seats
         .into_iter()
@@ -62,7 +62,7 @@ fn try_serve(arguments: &Arguments) -> Result<(), String> {
             }
         })
         .collect();
-    let companions = admin::companion(parts).into_iter().collect();
+    let companions = admin::companion(parts).into_iter().chain(login::companions(passwords)).collect();
     let results = runtime::run_beside(options, mains, companions).map_err(|error| error.to_string())?;
     results.into_iter().collect()
 }
