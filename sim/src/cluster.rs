@@ -10,7 +10,8 @@ use std::time::Duration;
 use crate::site::Site;
 use admin::Questions;
 use helenus::config::{
-    CommitLogSync, Compression, Config, FixedNode, FixedRing, Guardrails, HintOptions, Secret, TimeoutOptions, Tokens,
+    AccessConfig, CommitLogSync, Compression, Config, FixedNode, FixedRing, Guardrails, HintOptions, Secret,
+    TimeoutOptions, Tokens,
 };
 use helenus::node::{self, NodeError, Ready};
 use planted::Planted;
@@ -358,6 +359,7 @@ pub(crate) fn config(options: NodeOptions, listen: SocketAddr, shards: u16) -> C
         listen: Ports::plain(listen, Some(SocketAddr::new(listen.ip(), 19042))),
         client_tls: None,
         api_tls: None,
+        access: AccessConfig::open(),
         api: None,
         metrics: None,
         insecure: false,

@@ -1,5 +1,6 @@
 //! What operators are answered: REST by a script of expectations, metrics by a strict reader, and who is kept out.
 
+mod access;
 mod script;
 mod secure;
 

@@ -21,6 +21,7 @@
 mod boot_sequence;
 mod cluster;
 mod error;
+mod first_superuser;
 mod operator;
 mod shard;
 
@@ -34,7 +35,7 @@ use server::Listening;
 
 use crate::config::Config;
 use boot_sequence::BootSequence;
-use shard::{Command, ShardNode};
+use shard::{Command, ShardNode, ShardSeats};
 
 /// A shard's answer to a command; the error is a whole sentence, since it may cross shards.
 type Answer = Result<(), String>;
@@ -46,13 +47,15 @@ pub struct Seat {
     server: server::Seat,
     /// Where operators ask the shard, if they may.
     questions: Option<QuestionSeat>,
+    /// Where the shard has passwords' hashes computed; `None`: by itself.
+    passwords: Option<login::Seat>,
 }
 
 /// One seat per shard, to be made before the shards run. Nobody asks them from outside.
 pub fn seats(shards: u16) -> Vec<Seat> {
     let commands = runtime::mesh(shards, COMMANDS_MAX);
     let rest = query::engine_seats(shards).into_iter().zip(server::seats(shards));
-    let seat = |(commands, (engine, server))| Seat { commands, engine, server, questions: None };
+    let seat = |(commands, (engine, server))| Seat { commands, engine, server, questions: None, passwords: None };
     commands.into_iter().zip(rest).map(seat).collect()
 }
 
@@ -61,6 +64,14 @@ pub fn seats_for_operators(shards: u16) -> (Vec<Seat>, Questions) {
     let (asker, questions) = admin::questions(shards);
     let seat = |(seat, questions)| Seat { questions: Some(questions), ..seat };
     (seats(shards).into_iter().zip(questions).map(seat).collect(), asker)
+}
+
+/// [`seats_for_operators`] of shards that have threads beside them for passwords, and these threads.
+pub fn seats_of_process(shards: u16, logins: login::Settings) -> (Vec<Seat>, Questions, login::Threads) {
+    let (seats, asker) = seats_for_operators(shards);
+    let (threads, passwords) = login::seats(shards, logins);
+    let seat = |(seat, passwords)| Seat { passwords: Some(passwords), ..seat };
+    (seats.into_iter().zip(passwords).map(seat).collect(), asker, threads)
 }
 
 /// Commands under way from shard 0 to one shard. They come one after another.
@@ -89,7 +100,9 @@ pub async fn run(runtime: Runtime, seat: Seat, config: Config, ready: impl FnOnc
             tracing::error!("node command lost; this shard does not execute it");
         }
     });
-    let node = ShardNode::new(runtime.clone(), config.clone(), (seat.engine, seat.server, seat.questions));
+    let seats =
+        ShardSeats { engine: seat.engine, server: seat.server, questions: seat.questions, passwords: seat.passwords };
+    let node = ShardNode::new(runtime.clone(), config.clone(), seats);
     if runtime.shard() != ShardId(0) {
         node.follow(commands).await;
         return Ok(());

@@ -49,10 +49,10 @@ fn try_serve(arguments: &Arguments) -> Result<(), String> {
         idle_poll: config.idle_poll,
         housekeeping: Some(allocator::purge),
     };
-    let (seats, questions) = node::seats_for_operators(config.shards);
+    let (seats, questions, passwords) = node::seats_of_process(config.shards, config.access.logins);
     let tls = config.api_tls.as_ref().map(OutsideCredentials::identity);
-    let parts =
-        admin::Parts { bound, tls, asks_login: false, questions, log_level, version: env!("CARGO_PKG_VERSION") };
+    let asks_login = config.access.authenticator.requires_login();
+    let parts = admin::Parts { bound, tls, asks_login, questions, log_level, version: env!("CARGO_PKG_VERSION") };
     let mains = seats
         .into_iter()
         .map(|seat| {
@@ -65,7 +65,7 @@ fn try_serve(arguments: &Arguments) -> Result<(), String> {
             }
         })
         .collect();
-    let companions = admin::companion(parts).into_iter().collect();
+    let companions = admin::companion(parts).into_iter().chain(login::companions(passwords)).collect();
     let results = runtime::run_beside(options, mains, companions).map_err(|error| error.to_string())?;
     results.into_iter().collect()
 }

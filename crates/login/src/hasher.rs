@@ -76,7 +76,21 @@ impl Hasher {
 
     /// True if the password of the credentials is that of the hash.
     pub async fn verify(&self, from: IpAddr, hash: PasswordHash, credentials: Credentials) -> Result<bool, Overloaded> {
-        match self.run(Some(from), Work::Verify { hash, credentials }).await? {
+        self.verification(Some(from), hash, credentials).await
+    }
+
+    /// [`Hasher::verify`] for the node itself, which has no address and guesses nothing.
+    pub async fn verify_own(&self, hash: PasswordHash, credentials: Credentials) -> Result<bool, Overloaded> {
+        self.verification(None, hash, credentials).await
+    }
+
+    async fn verification(
+        &self,
+        from: Option<IpAddr>,
+        hash: PasswordHash,
+        credentials: Credentials,
+    ) -> Result<bool, Overloaded> {
+        match self.run(from, Work::Verify { hash, credentials }).await? {
             Outcome::Verified(is_password) => Ok(is_password),
             Outcome::Hashed(_) => unreachable!("a verification has a verdict"),
         }

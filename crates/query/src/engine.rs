@@ -40,7 +40,7 @@ mod virtual_result;
 mod write;
 
 pub use cleanup::{clean_up, clean_up_table};
-pub use ddl::{settings, unplaced};
+pub use ddl::{propose_first_superuser, settings, unplaced};
 pub use endpoints::{EndpointsError, endpoints};
 use failed::FailedRequests;
 pub use failed::{FAILED_KINDS, FailedCounts, FailedKind};
@@ -181,6 +181,11 @@ pub struct EngineStats {
     pub failed: [FailedCounts; FAILED_KINDS],
 }
 
+/// Lists a session as that of a client of its shard: when it has connected, or has logged in where that is needed.
+pub fn list_client(engine: &Engine, session: &Session, address: SocketAddr) {
+    session.enter(address, &engine.inner.clients);
+}
+
 impl Engine {
     /// Makes the shard's engine, which serves other shards from now on.
     pub async fn new(parts: EngineParts) -> Engine {
@@ -282,11 +287,6 @@ impl Engine {
         self.inner.coordinator.install_ring(ring, operations.into_iter().map(Rc::new));
         let catalog = self.catalog().on_present_ring(&self.inner.coordinator);
         *self.inner.catalog.borrow_mut() = Rc::new(catalog);
-    }
-
-    /// The session of a client that has connected to this shard.
-    pub fn connect(&self, address: SocketAddr) -> Session {
-        Session::of_client(address, &self.inner.clients)
     }
 
     /// How far the shard's commit log is synced.

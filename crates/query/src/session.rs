@@ -52,13 +52,15 @@ impl Session {
         Session::default()
     }
 
-    /// The session of the client at `address`, which stands in the shard's list until the last clone is gone.
-    pub(crate) fn of_client(address: SocketAddr, clients: &Rc<Clients>) -> Self {
-        let session = Session::new();
-        let number = clients.enter(&session.inner);
+    /// Enters the session into its shard's list, as that of the client at `address`, until its last clone is gone: when the client has connected, or has logged in
+    /// where that is needed.
+    ///
+    /// # Panics
+    /// If it is in a list already.
+    pub(crate) fn enter(&self, address: SocketAddr, clients: &Rc<Clients>) {
+        let number = clients.enter(&self.inner);
         let place = Place { address, clients: clients.clone(), number };
-        session.inner.place.set(place).expect("the session is new");
-        session
+        self.inner.place.set(place).expect("a session is entered once");
     }
 
     /// A session of a client of another shard, for one request. What its client was told is not known here, so it is told no more.

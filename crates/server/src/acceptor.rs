@@ -5,12 +5,14 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::Duration;
 
+use login::Host;
 use runtime::{Group, ShardId, TcpListener};
 use thiserror::Error;
 
 use crate::Server;
 use crate::arrival;
-use crate::ports::{Arrival, Port, Ports, Security, ShardAwarePorts};
+use crate::ports::{Arrival, Port, Ports, Security, ShardAwarePorts, Standing};
+use crate::refusals::Refusal;
 use crate::server::{Inner, Message};
 
 /// Where a server listens, with the ports that were really taken.
@@ -125,7 +127,13 @@ async fn accept_all(
     const REST: Duration = Duration::from_millis(100);
     loop {
         match listener.accept().await {
-            Ok((socket, peer)) => place(&inner, Arrival { socket, security, shard_aware }, peer, choice),
+            Ok((socket, peer)) => {
+                let standing = match inner.passwords.get() {
+                    Some(_) => Standing::Unauthenticated(Host::from(peer.ip())),
+                    None => Standing::Served,
+                };
+                place(&inner, Arrival { socket, standing, security, shard_aware }, peer, choice);
+            }
             Err(error) => {
                 tracing::warn!(%error, "cannot accept client connection; retrying");
                 inner.runtime.sleep(REST).await;
@@ -134,16 +142,27 @@ async fn accept_all(
     }
 }
 
+/// Answers a connection that is one too many.
+fn refuse(inner: &Rc<Inner>, arrival: Arrival) {
+    // A client of TLS could not read an error; its connection is closed.
+    if arrival.security != Security::Tls {
+        crate::connection::refuse(inner.clone(), arrival.socket);
+    }
+}
+
 /// Sends a new connection to its shard.
 fn place(inner: &Rc<Inner>, arrival: Arrival, peer: SocketAddr, choice: Choice) {
     let total: u32 = inner.loads.borrow().iter().sum();
     if total >= inner.budget.limits.connections_max {
         tracing::warn!(%peer, limit = inner.budget.limits.connections_max, "rejected client connection: too many connections");
-        // A client of TLS could not read an error; its connection is closed.
-        if arrival.security != Security::Tls {
-            crate::connection::refuse(inner.clone(), arrival.socket);
-        }
-        return;
+        return refuse(inner, arrival);
+    }
+    let unauthenticated_max = inner.budget.limits.unauthenticated_max as usize;
+    if let Standing::Unauthenticated(host) = arrival.standing
+        && !inner.unauthenticated_of.take(host, unauthenticated_max)
+    {
+        inner.refusals.log(inner.runtime.now(), Some(peer), &Refusal::NotLoggedIn);
+        return refuse(inner, arrival);
     }
     let shard = match choice {
         Choice::SourcePort => ShardId(peer.port() % inner.runtime.shard_count()),

@@ -24,8 +24,8 @@ const TLS_HANDSHAKE: u8 = 0x16;
 
 /// Takes a socket and serves it until it ends.
 pub(crate) fn open(server: Rc<Inner>, arrival: Arrival) {
-    let Arrival { socket, security, shard_aware } = arrival;
-    let counted = Counted::new(&server);
+    let Arrival { socket, standing, security, shard_aware } = arrival;
+    let counted = Counted::new(&server, standing);
     let tcp = server.runtime.adopt(socket);
     if security == Security::Plain {
         let opened = Opened { stream: Stream::Plain(tcp), first: Vec::new(), shard_aware, counted };

@@ -8,6 +8,7 @@ mod handshake;
 mod held;
 mod inbound;
 mod large;
+mod login;
 mod output;
 mod read_buffer;
 mod reader;
@@ -16,15 +17,17 @@ mod violation;
 mod writer;
 
 use std::cell::{Cell, RefCell};
+use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::Duration;
 
+use ::login::Hasher;
 use cql_protocol::{EventKinds, Version};
 use query::Session;
 use runtime::sync::Notify;
-use runtime::{Group, Socket};
+use runtime::{Group, Socket, TaskHandle};
 
-use crate::ports::ShardAwarePorts;
+use crate::ports::{ShardAwarePorts, Standing};
 use crate::server::{Counted, Inner};
 use crate::stream::Stream;
 use output::Output;
@@ -41,7 +44,15 @@ pub(crate) struct Connection {
     /// The ports SUPPORTED names for shard-aware drivers.
     shard_aware: ShardAwarePorts,
     output: RefCell<Output>,
-    /// STARTUP was answered with READY.
+    /// Its place in the node's counts, by which it is known whether it has to log in.
+    pub(crate) counted: Counted,
+    /// The client's address; `None`: it has gone already, or is on this machine.
+    address: Option<SocketAddr>,
+    /// STARTUP was answered with AUTHENTICATE.
+    is_authenticating: Cell<bool>,
+    /// The verification of a password that is under way.
+    login: RefCell<Option<TaskHandle<()>>>,
+    /// Requests may come: STARTUP was answered with READY, or the client has logged in.
     started: Cell<bool>,
     /// Version of the first frame; all others must have it.
     version: Cell<Option<Version>>,
@@ -76,8 +87,8 @@ pub(crate) struct Opened {
 /// Serves a connection until it ends.
 pub(crate) fn serve(server: Rc<Inner>, opened: Opened) {
     let Opened { stream, first, shard_aware, counted } = opened;
-    let connection = Connection::new(server.clone(), stream, shard_aware);
-    let listed = Listed { id: server.register(&connection), server: server.clone(), _counted: counted };
+    let connection = Connection::new(server.clone(), stream, shard_aware, counted);
+    let listed = Listed { id: server.register(&connection), server: server.clone() };
     server.runtime.clone().spawn(Group::Query, async move {
         let _listed = listed;
         let writer = server.runtime.spawn(Group::Query, writer::run(connection.clone()));
@@ -98,7 +109,6 @@ pub(crate) fn serve(server: Rc<Inner>, opened: Opened) {
 struct Listed {
     server: Rc<Inner>,
     id: u64,
-    _counted: Counted,
 }
 
 impl Drop for Listed {
@@ -118,10 +128,16 @@ pub(crate) fn refuse(server: Rc<Inner>, socket: Socket) {
 }
 
 impl Connection {
-    fn new(server: Rc<Inner>, stream: Stream, shard_aware: ShardAwarePorts) -> Rc<Connection> {
+    fn new(server: Rc<Inner>, stream: Stream, shard_aware: ShardAwarePorts, counted: Counted) -> Rc<Connection> {
         // A client that has gone already has no address any more, and asks for nothing.
-        let address = stream.tcp().peer_addr();
-        let session = address.map_or_else(|_| Session::new(), |address| server.engine.connect(address));
+        let address = stream.tcp().peer_addr().ok();
+        let session = Session::new();
+        match (counted.standing(), address) {
+            (Standing::Served, Some(address)) => query::list_client(&server.engine, &session, address),
+            (Standing::Maintenance, _) => session.log_in_maintenance(),
+            // One that has to log in is listed when it has.
+            _ => {}
+        }
         if let Stream::Tls(tls) = &stream
             && let Some((version, suite)) = tls.session().agreed()
         {
@@ -132,6 +148,10 @@ impl Connection {
             stream,
             session,
             shard_aware,
+            counted,
+            address,
+            is_authenticating: Cell::new(false),
+            login: RefCell::default(),
             output: RefCell::default(),
             started: Cell::new(false),
             version: Cell::new(None),
@@ -146,6 +166,18 @@ impl Connection {
             room: Notify::new(),
             releaser_runs: Cell::new(false),
         })
+    }
+
+    /// The hasher by which the client has to log in before it makes requests; `None`: it need not.
+    fn must_log_in(&self) -> Option<&Hasher> {
+        let hasher = self.server.passwords.get();
+        hasher.filter(|_| matches!(self.counted.standing(), Standing::Unauthenticated(_)))
+    }
+
+    /// Ends the verification that is under way.
+    pub(crate) fn give_up_login(&self) {
+        let login = self.login.borrow_mut().take();
+        login.into_iter().for_each(|login| login.abort());
     }
 
     /// Whether nothing is under way and nothing waits to be sent.

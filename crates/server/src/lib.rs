@@ -12,12 +12,14 @@ mod buffers;
 mod connection;
 mod events;
 mod limits;
+mod maintenance;
 mod notable;
 mod places;
 mod ports;
 mod refusals;
 mod requests;
 mod server;
+mod shares;
 mod start;
 mod stream;
 

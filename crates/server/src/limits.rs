@@ -1,5 +1,11 @@
 //! How much a client may take of the server. Each limit has its reason and its consequence here, in one place.
 
+use std::time::Duration;
+
+/// The part of the connections that may be without a login: a tenth, and a few in any case.
+const UNAUTHENTICATED_PART: u32 = 10;
+const UNAUTHENTICATED_MIN: u32 = 4;
+
 /// Limits of the native protocol's server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
@@ -8,6 +14,13 @@ pub struct Limits {
     pub frame_bytes_max: usize,
     /// Connections of the whole node. One more is answered with an error frame and closed.
     pub connections_max: u32,
+    /// Connections that have not logged in yet, of the whole node, where a login is needed. They are a part of `connections_max`, and one host has at most half
+    /// of them: whoever does not log in keeps no other out.
+    pub unauthenticated_max: u32,
+    /// Greatest frame of a client that has not logged in, header included, in bytes: what it sends is short, and nothing is known of it.
+    pub unauthenticated_frame_bytes_max: usize,
+    /// Time that a client has to log in.
+    pub login_time: Duration,
     /// Requests of one connection that are under way at once: those that became tasks and those whose reply waits for a
     /// sync. At the limit the connection is not read any more, which TCP tells the client. 1,024 is what the common drivers
     /// keep below by default (Java 1,024; the protocol itself would allow 32,768), and bounds a connection's tasks.
@@ -32,11 +45,22 @@ pub struct Limits {
     pub large_reply_bytes: usize,
 }
 
+impl Limits {
+    /// Sets how many connections there may be, and how many of them without a login.
+    pub fn set_connections_max(&mut self, connections: u32) {
+        self.connections_max = connections;
+        self.unauthenticated_max = (connections / UNAUTHENTICATED_PART).max(UNAUTHENTICATED_MIN);
+    }
+}
+
 impl Default for Limits {
     fn default() -> Self {
         Limits {
             frame_bytes_max: 256 << 20,
             connections_max: 10_000,
+            unauthenticated_max: 1_000,
+            unauthenticated_frame_bytes_max: 16 << 10,
+            login_time: Duration::from_secs(10),
             connection_requests_max: 1_024,
             connection_bytes_in_flight_max: 64 << 20,
             shard_requests_max: 16_384,

@@ -1,14 +1,15 @@
 //! Places for TLS handshakes: how many sessions of a shard are unfinished at once, and how many of them one host may have.
 //!
-//! A host has at most half of the places, and of the waiting ones as well, so half-open handshakes of one host keep no other out. A host is an address of IPv4, or the
-//! 64 bits of one of IPv6 that a network gives to it.
+//! A host has at most half of the places, and of the waiting ones as well, so half-open handshakes of one host keep no other out. A host is [`Host`]:
+//! an address of IPv4, or a network of IPv6.
 
-use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::rc::Rc;
 
+use login::Host;
 use runtime::sync::Notify;
+
+use crate::shares::Shares;
 
 /// Handshakes under way on a shard.
 const PLACES_MAX: usize = 64;
@@ -29,22 +30,18 @@ struct Inner {
     freed: Notify,
 }
 
-/// The number of each host; none has zero.
-#[derive(Debug, Default)]
-struct Shares(RefCell<BTreeMap<u128, usize>>);
-
 /// The right to a handshake, or to wait for it, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Place {
     inner: Rc<Inner>,
     of: fn(&Inner) -> &Shares,
-    host: u128,
+    host: Host,
 }
 
 impl Places {
     /// Waits for a place for a connection from an address; `None`: too many wait.
     pub(crate) async fn take(&self, from: IpAddr) -> Option<Place> {
-        let host = host_of(from);
+        let host = Host::from(from);
         if let Some(place) = self.try_take(host) {
             return Some(place);
         }
@@ -57,40 +54,19 @@ impl Places {
         }
     }
 
-    fn try_take(&self, host: u128) -> Option<Place> {
+    fn try_take(&self, host: Host) -> Option<Place> {
         self.enter(host, |inner| &inner.taken, PLACES_MAX)
     }
 
-    fn enter(&self, host: u128, of: fn(&Inner) -> &Shares, max: usize) -> Option<Place> {
-        let mut shares = of(&self.inner).0.borrow_mut();
-        let all: usize = shares.values().sum();
-        assert!(all <= max, "a place is taken once");
-        let of_host = shares.get(&host).copied().unwrap_or(0);
-        if all == max || of_host >= max / 2 {
-            return None;
-        }
-        shares.insert(host, of_host + 1);
-        Some(Place { inner: Rc::clone(&self.inner), of, host })
+    fn enter(&self, host: Host, of: fn(&Inner) -> &Shares, max: usize) -> Option<Place> {
+        of(&self.inner).take(host, max).then(|| Place { inner: Rc::clone(&self.inner), of, host })
     }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
-        let mut shares = (self.of)(&self.inner).0.borrow_mut();
-        let of_host = shares.remove(&self.host).expect("a host has as many places as were taken for it");
-        if of_host > 1 {
-            shares.insert(self.host, of_host - 1);
-        }
-        drop(shares);
+        (self.of)(&self.inner).give_back(self.host);
         self.inner.freed.notify_all();
-    }
-}
-
-fn host_of(address: IpAddr) -> u128 {
-    match address.to_canonical() {
-        IpAddr::V4(address) => u128::from(u32::from(address)),
-        // The lower half is the host's choice. A mark in its place keeps these apart from addresses of IPv4.
-        IpAddr::V6(address) => u128::from(address) >> 64 << 64 | 1 << 32,
     }
 }
 
@@ -130,7 +106,7 @@ mod tests {
         assert!(taken(&places, "10.0.0.2").is_none(), "all are taken");
         drop((greedy, other));
         assert!(taken(&places, "10.0.0.2").is_some());
-        assert!(places.inner.taken.0.borrow().is_empty(), "a host that has none is forgotten");
+        assert!(places.inner.taken.is_empty(), "a host that has none is forgotten");
     }
 
     #[test]
@@ -145,6 +121,6 @@ mod tests {
         held.pop();
         assert!(matches!(poll(&mut waiting[0]), Poll::Ready(Some(_))), "a place was given back");
         drop((waiting, held));
-        assert!(places.inner.waiting.0.borrow().is_empty());
+        assert!(places.inner.waiting.is_empty());
     }
 }

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 
+use login::Host;
 use runtime::Socket;
 
 /// The beginning of connections on a port.
@@ -75,10 +76,22 @@ impl ShardAwarePorts {
     }
 }
 
+/// How far a connection's client is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// It is on the maintenance socket: the owner of the process.
+    Maintenance,
+    /// It may make requests.
+    Served,
+    /// It must log in first.
+    Unauthenticated(Host),
+}
+
 /// A socket that shard 0 accepted, on its way to the shard that owns it.
 #[derive(Debug)]
 pub(crate) struct Arrival {
     pub(crate) socket: Socket,
+    pub(crate) standing: Standing,
     /// The port's.
     pub(crate) security: Security,
     pub(crate) shard_aware: ShardAwarePorts,

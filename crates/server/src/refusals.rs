@@ -20,6 +20,10 @@ pub(crate) enum Refusal {
     Handshake(HandshakeError),
     #[error("TLS handshake timed out")]
     TimedOut,
+    #[error("too many clients have not logged in yet")]
+    NotLoggedIn,
+    #[error("the client did not log in in time")]
+    LoginTimedOut,
     #[error("connection failed: {0}")]
     Io(#[from] io::Error),
     #[error("the client closed the connection")]

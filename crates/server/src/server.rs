@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
 
+use login::{Hasher, Host};
 use query::Engine;
 use runtime::sync::Notify;
 use runtime::{Group, Mesh, MeshSeat, Runtime, ShardId, TaskHandle};
@@ -17,9 +18,10 @@ use crate::buffers::Buffers;
 use crate::connection::Connection;
 use crate::notable::{Notable, NotableRequest};
 use crate::places::Places;
-use crate::ports::Arrival;
+use crate::ports::{Arrival, Standing};
 use crate::refusals::Refusals;
 use crate::requests::Requests;
+use crate::shares::Shares;
 
 /// How long a drained server waits for its clients to close.
 const LINGER: Duration = Duration::from_millis(500);
@@ -29,7 +31,9 @@ pub(crate) enum Message {
     /// Shard 0 accepted a connection that is the other's from now on.
     Adopt(Arrival),
     /// A connection of the sender has ended; for shard 0, which counts.
-    Ended,
+    Ended(Standing),
+    /// The client of a connection of the sender, from this host, has logged in; for shard 0, which counts.
+    LoggedIn(Host),
 }
 
 /// One shard's place in the server, on its way to the shard's thread.
@@ -51,10 +55,14 @@ pub struct Server {
 /// Counters of one shard's server.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ServerStats {
-    /// Connections open.
+    /// Connections open. Where a login is needed, those that have not logged in are none.
     pub connections: u64,
     /// Connections taken since the start.
     pub connections_total: u64,
+    /// Connections open that have not logged in, where a login is needed.
+    pub connections_unauthenticated: u64,
+    /// Logins that were refused.
+    pub logins_failed: u64,
     /// Requests read, of any kind.
     pub requests: u64,
     /// Requests that had to wait, each as a task.
@@ -88,6 +96,8 @@ pub(crate) struct Inner {
     pub(crate) notable: RefCell<Notable>,
     pub(crate) connections: RefCell<BTreeMap<u64, Rc<Connection>>>,
     next_connection: Cell<u64>,
+    /// Connections in the list that have not logged in.
+    unauthenticated: Cell<u64>,
     pub(crate) draining: Cell<bool>,
     /// A connection was drained of replies, or ended.
     pub(crate) quiet: Notify,
@@ -95,29 +105,56 @@ pub(crate) struct Inner {
     mesh: RefCell<Option<Mesh<Message, ()>>>,
     /// Connections of each shard; kept by shard 0.
     pub(crate) loads: RefCell<Vec<u32>>,
+    /// Connections of each host that have not logged in; kept by shard 0.
+    pub(crate) unauthenticated_of: Shares,
+    /// Connections on the maintenance socket; kept by shard 0.
+    pub(crate) maintenance: Cell<u32>,
     pub(crate) acceptors: RefCell<Vec<TaskHandle<()>>>,
     /// Set before the node accepts, where a port speaks TLS.
     pub(crate) tls: OnceCell<ServerIdentity>,
+    /// Set before the node accepts, where clients log in by password.
+    pub(crate) passwords: OnceCell<Hasher>,
     pub(crate) places: Places,
     pub(crate) refusals: Refusals,
 }
 
-/// A connection in the node's count, from accept on, until it is dropped.
-pub(crate) struct Counted(Rc<Inner>);
+/// A connection in the node's counts, from accept on, until it is dropped.
+pub(crate) struct Counted {
+    server: Rc<Inner>,
+    standing: Cell<Standing>,
+}
 
 impl Counted {
-    pub(crate) fn new(server: &Rc<Inner>) -> Counted {
-        Counted(Rc::clone(server))
+    pub(crate) fn new(server: &Rc<Inner>, standing: Standing) -> Counted {
+        Counted { server: Rc::clone(server), standing: Cell::new(standing) }
+    }
+
+    pub(crate) fn standing(&self) -> Standing {
+        self.standing.get()
+    }
+
+    /// Its client has logged in.
+    pub(crate) fn logged_in(&self) {
+        let Standing::Unauthenticated(host) = self.standing.replace(Standing::Served) else {
+            unreachable!("a client logs in once");
+        };
+        self.server.unauthenticated.set(self.server.unauthenticated.get() - 1);
+        self.server.count(|stats| stats.connections_total += 1);
+        self.tell(Message::LoggedIn(host));
+    }
+
+    /// Tells shard 0, which counts.
+    fn tell(&self, message: Message) {
+        match self.server.runtime.shard() {
+            ShardId(0) => self.server.take_note(ShardId(0), &message),
+            _ => self.server.send(ShardId(0), message),
+        }
     }
 }
 
 impl Drop for Counted {
     fn drop(&mut self) {
-        let Counted(server) = self;
-        match server.runtime.shard() {
-            ShardId(0) => server.count_ended(ShardId(0)),
-            _ => server.send(ShardId(0), Message::Ended),
-        }
+        self.tell(Message::Ended(self.standing.get()));
     }
 }
 
@@ -125,6 +162,11 @@ impl Server {
     /// Connections under TLS are made with this identity. For each shard, before any accepts.
     pub fn use_tls(&self, identity: ServerIdentity) {
         assert!(self.inner.tls.set(identity).is_ok(), "the identity is set once");
+    }
+
+    /// Clients of the ports must log in by password from now on. For each shard, before any accepts.
+    pub fn use_passwords(&self, hasher: Hasher) {
+        assert!(self.inner.passwords.set(hasher).is_ok(), "how clients log in is set once");
     }
 
     /// Looks at the files of the identity now.
@@ -139,9 +181,10 @@ impl Server {
 
     /// Counters of this shard.
     pub fn stats(&self) -> ServerStats {
-        let connections = self.inner.connections.borrow().len() as u64;
+        let unauthenticated = self.inner.unauthenticated.get();
         ServerStats {
-            connections,
+            connections: self.inner.connections.borrow().len() as u64 - unauthenticated,
+            connections_unauthenticated: unauthenticated,
             overloaded: self.inner.budget.refused(),
             requests_under_way: self.inner.budget.tasks() as u64,
             bytes_in_flight: self.inner.budget.bytes() as u64,
@@ -217,12 +260,16 @@ impl Inner {
             notable: RefCell::default(),
             connections: RefCell::default(),
             next_connection: Cell::new(0),
+            unauthenticated: Cell::new(0),
             draining: Cell::new(false),
             quiet: Notify::new(),
             mesh: RefCell::default(),
             loads: RefCell::new(vec![0; usize::from(runtime.shard_count())]),
+            unauthenticated_of: Shares::default(),
+            maintenance: Cell::new(0),
             acceptors: RefCell::default(),
             tls: OnceCell::new(),
+            passwords: OnceCell::new(),
             places: Places::default(),
             refusals: Refusals::default(),
         })
@@ -241,7 +288,21 @@ impl Inner {
         }
     }
 
-    pub(crate) fn count_ended(&self, shard: ShardId) {
+    /// Counts what a shard says of its connections; on shard 0.
+    pub(crate) fn take_note(&self, from: ShardId, message: &Message) {
+        match message {
+            Message::LoggedIn(host) => self.unauthenticated_of.give_back(*host),
+            Message::Ended(Standing::Maintenance) => self.maintenance.set(self.maintenance.get() - 1),
+            Message::Ended(Standing::Served) => self.count_ended(from),
+            Message::Ended(Standing::Unauthenticated(host)) => {
+                self.unauthenticated_of.give_back(*host);
+                self.count_ended(from);
+            }
+            Message::Adopt(_) => unreachable!("a socket is no news of a connection"),
+        }
+    }
+
+    fn count_ended(&self, shard: ShardId) {
         if let Some(load) = self.loads.borrow_mut().get_mut(usize::from(shard.0)) {
             *load = load.saturating_sub(1);
         }
@@ -252,13 +313,20 @@ impl Inner {
         let id = self.next_connection.get();
         self.next_connection.set(id + 1);
         self.connections.borrow_mut().insert(id, connection.clone());
-        self.count(|stats| stats.connections_total += 1);
+        match connection.counted.standing() {
+            Standing::Unauthenticated(_) => self.unauthenticated.set(self.unauthenticated.get() + 1),
+            Standing::Served | Standing::Maintenance => self.count(|stats| stats.connections_total += 1),
+        }
         id
     }
 
     /// Takes an ended connection out of the list.
     pub(crate) fn unregister(&self, id: u64) {
-        let connection = self.connections.borrow_mut().remove(&id);
+        let connection = self.connections.borrow_mut().remove(&id).expect("a connection is in the list once");
+        connection.give_up_login();
+        if let Standing::Unauthenticated(_) = connection.counted.standing() {
+            self.unauthenticated.set(self.unauthenticated.get() - 1);
+        }
         drop(connection);
         self.quiet.notify();
     }

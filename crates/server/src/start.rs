@@ -35,6 +35,6 @@ impl Server {
 fn receive(inner: &Rc<Inner>, from: ShardId, message: Message) {
     match message {
         Message::Adopt(arrival) => arrival::open(inner.clone(), arrival),
-        Message::Ended => inner.count_ended(from),
+        news => inner.take_note(from, &news),
     }
 }

@@ -8,7 +8,7 @@ use super::Finding;
 use crate::source::Tree;
 
 /// From the bottom of the house to its roof.
-const ORDER: [&str; 30] = [
+const ORDER: [&str; 31] = [
     "planted",
     "stdx",
     "topology",
@@ -43,7 +43,7 @@ const ORDER: [&str; 30] = [
 ];
 
 /// Crates that lie below another, which must not know them all the same.
-const FORBIDDEN: [(&str, &[&str], &str); 15] = [
+const FORBIDDEN: [(&str, &[&str], &str); 16] = [
     ("runtime", &["topology"], "the runtime knows nothing of databases"),
     ("tls", &["planted", "topology", "raft"], "a TLS session knows nothing of who uses it"),
     ("client", &["planted", "topology", "raft"], "a tool's access is a name and certificates, whatever is spoken"),

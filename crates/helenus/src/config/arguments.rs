@@ -57,6 +57,34 @@ pub struct Arguments {
     #[arg(long, value_name = "PORT", help_heading = "Network")]
     pub prometheus_port: Option<u16>,
 
+    /// How clients prove who they are: AllowAllAuthenticator (not at all) or PasswordAuthenticator [default: AllowAllAuthenticator]
+    #[arg(long, value_name = "CLASS", help_heading = "Access")]
+    pub authenticator: Option<String>,
+
+    /// Checks of roles: AllowAllAuthorizer (none) or CassandraAuthorizer (permissions) [default: CassandraAuthorizer with an authenticator]
+    #[arg(long, value_name = "CLASS", help_heading = "Access")]
+    pub authorizer: Option<String>,
+
+    #[arg(long, hide = true)]
+    #[allow(missing_docs, reason = "there is but one")]
+    pub role_manager: Option<String>,
+
+    /// Name of the superuser that the first start creates [default: cassandra]
+    #[arg(long, value_name = "NAME", help_heading = "Access")]
+    pub auth_superuser_name: Option<String>,
+
+    /// Hash of its password: bcrypt or SHA-512 crypt [default: a password is drawn and written to initial-superuser in the data directory]
+    #[arg(long, value_name = "HASH", help_heading = "Access")]
+    pub auth_superuser_salted_password: Option<String>,
+
+    /// Remember successful verifications of passwords for so many milliseconds; 0: never [default: 600000]
+    #[arg(long, value_name = "MILLIS", help_heading = "Access")]
+    pub credentials_validity_in_ms: Option<u64>,
+
+    /// CQL without login for the owner of the process, on a Unix socket: a path, workdir (in the data directory) or ignore (none) [default: workdir]
+    #[arg(long, value_name = "PATH", help_heading = "Access")]
+    pub maintenance_socket: Option<String>,
+
     /// Allow non-loopback listen addresses although there is no authentication
     #[arg(long, help_heading = "Network")]
     pub insecure: bool,
@@ -183,6 +211,10 @@ pub struct Arguments {
 #[derive(Debug, Clone, Default, Args)]
 pub struct Pointless {
     #[arg(long, hide = true)]
+    permissions_validity_in_ms: Option<String>,
+    #[arg(long, hide = true)]
+    permissions_update_interval_in_ms: Option<String>,
+    #[arg(long, hide = true)]
     max_io_requests: Option<String>,
     #[arg(long, hide = true)]
     num_io_queues: Option<String>,
@@ -235,6 +267,8 @@ impl Pointless {
     /// The flags that were given, as they are written.
     pub fn given(&self) -> Vec<String> {
         let flags = [
+            ("--permissions-validity-in-ms", &self.permissions_validity_in_ms),
+            ("--permissions-update-interval-in-ms", &self.permissions_update_interval_in_ms),
             ("--max-io-requests", &self.max_io_requests),
             ("--num-io-queues", &self.num_io_queues),
             ("--num-io-groups", &self.num_io_groups),

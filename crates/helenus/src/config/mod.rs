@@ -3,6 +3,7 @@
 //! [`Config`] is complete and checked against the machine. It is made before any shard runs and is plain data, so that the
 //! simulator can write one by hand.
 
+mod access;
 mod address;
 mod arguments;
 mod cluster;
@@ -39,6 +40,7 @@ use server::{Limits, Ports};
 use tls::{Credentials, OutsideCredentials, ServerCredentials};
 use topology::Strategies;
 
+pub use access::{AccessConfig, Authenticator, Authorizer};
 pub use arguments::{Arguments, Reactor};
 pub use cluster::{ClusterConfig, LOW_BOUND_AGE, Recover, STORAGE_PORT};
 pub use commitlog_sync::CommitLogSync;
@@ -62,6 +64,8 @@ pub struct Config {
     pub listen: Ports,
     /// Certificates for clients' connections; `None`: all ports are plain.
     pub client_tls: Option<ServerCredentials>,
+    /// Logins and permissions.
+    pub access: AccessConfig,
     /// The address drivers are told, when it is not the one listened on.
     pub broadcast: Option<IpAddr>,
     /// Where operators are answered over HTTP; `None`: nowhere.

@@ -8,7 +8,7 @@ use super::place::Place;
 use super::yaml::{Entry, Node};
 
 /// Keys with the one value that is there, which is the default.
-const SWITCHES: [(&str, &str); 26] = [
+const SWITCHES: [(&str, &str); 25] = [
     // Who may do what, and what is kept of it.
     ("dynamic_data_masking_enabled", "false"),
     ("native_transport_allow_older_protocols", "true"),
@@ -39,7 +39,6 @@ const SWITCHES: [(&str, &str); 26] = [
     ("start_rpc", "false"),
     ("alternator_port", "0"),
     ("alternator_https_port", "0"),
-    ("maintenance_socket", "ignore"),
 ];
 
 /// Keys that are refused with any value.
@@ -49,10 +48,7 @@ const REFUSED: [(&str, &str); 2] = [
 ];
 
 /// Classes without their package: the key's only one.
-const CLASSES: [(&str, &str); 7] = [
-    ("authenticator", "AllowAllAuthenticator"),
-    ("authorizer", "AllowAllAuthorizer"),
-    ("role_manager", "CassandraRoleManager"),
+const CLASSES: [(&str, &str); 4] = [
     ("network_authorizer", "AllowAllNetworkAuthorizer"),
     ("cidr_authorizer", "AllowAllCIDRAuthorizer"),
     ("internode_authenticator", "AllowAllInternodeAuthenticator"),

@@ -15,6 +15,7 @@ use storage::StorageOptions;
 use topology::nodes::Features;
 use topology::{HostId, Strategies};
 
+use super::access::AccessSettings;
 use super::arguments::{Arguments, Reactor};
 use super::cluster::{ClusterConfig, LOW_BOUND_AGE, Recover, STORAGE_PORT};
 use super::encryption::{ApiEncryption, ClientEncryption, InternodeEncryption};
@@ -65,6 +66,7 @@ pub struct Settings {
     pub shard_aware_port: Option<u16>,
     pub client_encryption: Option<ClientEncryption>,
     pub tls_port: Option<u16>,
+    pub access: AccessSettings,
     pub shard_aware_tls_port: Option<u16>,
     pub api_address: Option<IpAddr>,
     pub api_port: Option<u16>,
@@ -144,6 +146,7 @@ impl Settings {
         if let Some(Reactor::Forced(kind)) = arguments.reactor {
             self.reactor = Some(kind);
         }
+        self.access.take(arguments)?;
         self.seeds.addresses_of_flags(arguments.listen_address.as_ref(), arguments.broadcast_address.as_ref());
         if let Some(parameters) = arguments.pointless.seed_provider_parameters() {
             self.seeds.name_by_flag("--seed-provider-parameters", parameters.trim_start_matches("seeds="));
@@ -189,7 +192,7 @@ impl Settings {
     pub fn complete(mut self, machine: &Machine) -> Result<Config, ConfigError> {
         let address = self.listen.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST));
         let (ports, is_proven) = self.client_ports(address)?;
-        if !address.is_loopback() && !is_proven && !self.insecure {
+        if !address.is_loopback() && !is_proven && !self.access.requires_login() && !self.insecure {
             return Err(ConfigError::OpenToTheWorld { address });
         }
         let (cluster, tokens) = (self.cluster()?, self.tokens()?);
@@ -217,6 +220,7 @@ impl Settings {
         guardrails::check(&mut self.guardrails)?;
         let limits = self.limits(memory_bytes, shards)?;
         let data_dir = self.data_dir.unwrap_or_else(|| PathBuf::from("helenus-data"));
+        let access = self.access.complete(&data_dir)?;
         let disk_reserve = self.disk_reserve.unwrap_or(StorageOptions::DISK_RESERVE);
         let hints = HintOptions { disk_reserve, ..complete_hints(self.hints, &data_dir)? };
         Ok(Config {
@@ -226,6 +230,7 @@ impl Settings {
             data_dir,
             listen: ports,
             client_tls: self.client_encryption.map(ClientEncryption::credentials).transpose()?,
+            access,
             broadcast: self.broadcast,
             api: operators_endpoint(self.api_address, self.api_port, API_PORT),
             metrics: operators_endpoint(self.prometheus_address, self.prometheus_port, PROMETHEUS_PORT),
@@ -425,7 +430,7 @@ impl Settings {
             limits.frame_bytes_max = usize::try_from(bytes).unwrap_or(usize::MAX);
         }
         if let Some(connections) = self.connections_max {
-            limits.connections_max = connections;
+            limits.set_connections_max(connections);
         }
         if let Some(slow) = self.slow_request {
             // 0 is Cassandra's word for noting none.

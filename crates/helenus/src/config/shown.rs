@@ -18,9 +18,7 @@ impl Config {
         let all = [
             ("api_address", self.api.map(|api| api.address.ip().to_string())),
             ("api_port", Some(self.api.map_or(0, |api| api.address.port()).to_string())),
-            ("authenticator", Some("AllowAllAuthenticator".to_owned())),
             ("auto_snapshot", Some(self.auto_snapshot.to_string())),
-            ("authorizer", Some("AllowAllAuthorizer".to_owned())),
             ("broadcast_rpc_address", self.broadcast.map(|address| address.to_string())),
             ("cluster_name", Some(self.cluster_name.clone())),
             ("commitlog_segment_size", Some(size(self.commitlog_segment_bytes))),
@@ -48,6 +46,7 @@ impl Config {
         ];
         let mut all: Vec<_> = all.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
         all.extend(guardrails::shown(&self.guardrails));
+        all.extend(self.access.shown());
         all.extend(shown_hints(&self.hints));
         all.extend(timeouts::shown(&self.timeouts));
         all.sort();

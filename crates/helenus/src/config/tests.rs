@@ -310,14 +310,17 @@ fn wrong_values_say_what_is_wanted() {
 fn what_is_not_there_is_refused() {
     for (text, words) in [
         (
-            "authenticator: PasswordAuthenticator",
-            "PasswordAuthenticator is not supported yet, only AllowAllAuthenticator",
+            "authenticator: MutualTlsAuthenticator",
+            "MutualTlsAuthenticator is not supported yet, only AllowAllAuthenticator and PasswordAuthenticator",
         ),
         (
-            "authenticator:\n  class_name: org.apache.cassandra.auth.PasswordAuthenticator",
-            "PasswordAuthenticator is not supported yet, only AllowAllAuthenticator",
+            "authenticator:\n  class_name: com.scylladb.auth.TransitionalAuthenticator",
+            "TransitionalAuthenticator is not supported yet, only AllowAllAuthenticator and PasswordAuthenticator",
         ),
-        ("authorizer: CassandraAuthorizer", "CassandraAuthorizer is not supported yet, only AllowAllAuthorizer"),
+        (
+            "authorizer: com.example.Authorizer",
+            "Authorizer is not supported yet, only AllowAllAuthorizer and CassandraAuthorizer",
+        ),
         ("role_manager: LdapRoleManager", "LdapRoleManager is not supported yet, only CassandraRoleManager"),
         (
             "network_authorizer: CassandraNetworkAuthorizer",

@@ -17,7 +17,7 @@ use planted::Bug;
 use query::{
     AccessDomain, LowBoundDomain, NodeInfo, SchemaDomain, TruncationsDomain, pending_truncations, truncations_of,
 };
-use runtime::{FileLock, Group, Mesh, Runtime, ShardId, TcpListener};
+use runtime::{FileLock, Group, Mesh, Runtime, ShardId, TcpListener, UnixListener};
 use schema::Schema;
 use server::{ListenError, Listeners, Server};
 use storage::{OpenError, Truncations};
@@ -25,6 +25,7 @@ use topology::operations::Operation;
 use topology::{Epoch, HostId, ReplicationStrategy};
 
 use super::cluster::Cluster;
+use super::first_superuser::FirstSuperuser;
 use super::shard::{Command, Handles, RingParts, Serving};
 use super::{Answer, NodeError, Ready};
 use crate::config::{Config, FixedRing, Recover, STORAGE_PORT};
@@ -108,6 +109,10 @@ impl BootSequence {
         if let Some(cluster) = &cluster {
             registered = self.unless_terminated(cluster.register()).await.transpose()?;
         }
+        self.accept_maintenance(&server)?;
+        if registered.is_some() {
+            registered = self.unless_terminated(self.ensure_superuser()).await.transpose()?;
+        }
         let mut failed = Ok(());
         let accepted = registered.map(|()| server.accept(listeners));
         if let Some(Err(error)) = accepted {
@@ -131,6 +136,35 @@ impl BootSequence {
         }
         let drained = self.all(&Command::Drain).await;
         failed.and(drained.and(self.all(&Command::Sync).await))
+    }
+
+    /// Makes the first superuser, where clients need passwords.
+    async fn ensure_superuser(&self) -> Result<(), NodeError> {
+        let (engine, hasher) = (self.local.engine.borrow().clone(), self.local.hasher.borrow().clone());
+        let access = &self.config.access;
+        let Some((engine, hasher)) = engine.zip(hasher).filter(|_| access.authenticator.requires_login()) else {
+            return Ok(());
+        };
+        let (runtime, data_dir) = (&self.runtime, self.config.data_dir.as_path());
+        FirstSuperuser { runtime, access, data_dir, engine: &engine, hasher: &hasher }.ensure().await
+    }
+
+    /// Serves the owner of the process on the maintenance socket. Without a path of the configuration's a node does without, where none can be made.
+    fn accept_maintenance(&self, server: &Server) -> Result<(), NodeError> {
+        let access = &self.config.access;
+        let Some(path) = &access.maintenance_socket else { return Ok(()) };
+        match UnixListener::bound(&self.runtime, path) {
+            Ok(listener) => {
+                server.accept_maintenance(listener);
+                tracing::info!(path = %path.display(), "maintenance socket listening");
+                Ok(())
+            }
+            Err(source) if access.is_socket_given => Err(NodeError::MaintenanceSocket { path: path.clone(), source }),
+            Err(error) => {
+                tracing::warn!(%error, path = %path.display(), "maintenance socket not started; set maintenance_socket to another path");
+                Ok(())
+            }
+        }
     }
 
     /// Refuses a node that does not know where the data of a keyspace is.

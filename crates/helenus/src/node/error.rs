@@ -42,6 +42,10 @@ pub enum NodeError {
     LostManifests { dir: PathBuf, problem: String },
     #[error(transparent)]
     Listen(#[from] ListenError),
+    #[error("cannot keep the first superuser's password in {}: {source}", file.display())]
+    FirstSuperuser { file: PathBuf, source: std::io::Error },
+    #[error("cannot listen on maintenance_socket {}: {source}", path.display())]
+    MaintenanceSocket { path: PathBuf, source: std::io::Error },
     #[error("{problem}")]
     FixedRing { problem: String },
     #[error("keyspace {keyspace} cannot be placed: {problem}; start a helenus that has this replication strategy")]

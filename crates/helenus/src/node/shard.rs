@@ -5,10 +5,11 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::Duration;
 
-use auth::{Access, AccessChange, Settings};
+use auth::{Access, AccessChange};
 use cluster::coordinator::set_stream_throughput;
 use cluster::paxos::{Bound, with_state_table};
 use internode::{Boot, GroupTag, LocalNode};
+use login::Hasher;
 use metadata::MetadataParts;
 use query::{Engine, EngineOptions, EngineParts, EngineSeats, NodeInfo, deliver_hints};
 use runtime::sync::Queue;
@@ -60,9 +61,6 @@ pub(super) enum Command {
     End,
 }
 
-/// The settings of `AllowAllAuthenticator` and `AllowAllAuthorizer`.
-const ALLOW_ALL: Settings = Settings { authenticates: false, has_passwords: false, authorizes: false };
-
 /// All that an engine is made of, beside what the shard has.
 #[derive(Debug, Clone)]
 pub(super) struct Serving {
@@ -109,14 +107,23 @@ pub(super) struct Handles {
     pub(super) server: Rc<RefCell<Option<Server>>>,
     /// The same.
     pub(super) engine: Rc<RefCell<Option<Engine>>>,
+    /// The same.
+    pub(super) hasher: Rc<RefCell<Option<Hasher>>>,
+}
+
+/// A shard's seats.
+pub(super) struct ShardSeats {
+    pub(super) engine: EngineSeats,
+    pub(super) server: server::Seat,
+    pub(super) questions: Option<QuestionSeat>,
+    pub(super) passwords: Option<login::Seat>,
 }
 
 /// A shard of a node and what it has opened so far.
 pub(super) struct ShardNode {
     runtime: Runtime,
     config: Config,
-    engine_seats: Option<EngineSeats>,
-    server_seat: Option<server::Seat>,
+    seats: Option<ShardSeats>,
     question_seat: Option<QuestionSeat>,
     opened: Option<(Shard, Schema)>,
     /// Certificates for other nodes.
@@ -125,17 +132,12 @@ pub(super) struct ShardNode {
 }
 
 impl ShardNode {
-    pub(super) fn new(
-        runtime: Runtime,
-        config: Config,
-        (engine_seats, server_seat, question_seat): (EngineSeats, server::Seat, Option<QuestionSeat>),
-    ) -> ShardNode {
+    pub(super) fn new(runtime: Runtime, config: Config, mut seats: ShardSeats) -> ShardNode {
         ShardNode {
             runtime,
             config,
-            engine_seats: Some(engine_seats),
-            server_seat: Some(server_seat),
-            question_seat,
+            question_seat: seats.questions.take(),
+            seats: Some(seats),
             opened: None,
             internode_tls: None,
             handles: Handles::default(),
@@ -228,11 +230,17 @@ impl ShardNode {
 
     async fn serve(&mut self, serving: Serving) -> Answer {
         let Serving { node, boot_word, group, ring, access, epoch, low_bound } = serving;
-        let (Some((storage, schema)), Some(seats), Some(server_seat)) =
-            (self.opened.clone(), self.engine_seats.take(), self.server_seat.take())
-        else {
+        let (Some((storage, schema)), Some(seats)) = (self.opened.clone(), self.seats.take()) else {
             return Err("shard asked to serve before its storage was opened".to_owned());
         };
+        let ShardSeats { engine: seats, server: server_seat, passwords, .. } = seats;
+        let hasher = match passwords {
+            Some(seat) => {
+                Hasher::open(&self.runtime, seat).map_err(|error| format!("cannot keep passwords: {error}"))?
+            }
+            None => Hasher::in_place(&self.runtime),
+        };
+        *self.handles.hasher.borrow_mut() = Some(hasher.clone());
         let mut options = EngineOptions::default();
         if let Some(bytes) = self.config.prepared_bytes_max {
             let shard = bytes / u64::from(self.runtime.shard_count());
@@ -255,7 +263,7 @@ impl ShardNode {
             storage,
             schema,
             access: Access::default().with_all(&access),
-            access_settings: ALLOW_ALL,
+            access_settings: self.config.access.checks(),
             operations: ring.as_ref().map(|ring| ring.operations.clone()).unwrap_or_default(),
             tenure: ring.as_ref().map_or(0, |ring| ring.tenure),
             ring: Rc::new(match ring {
@@ -280,6 +288,9 @@ impl ShardNode {
         let server = Server::start(&self.runtime, server_seat, engine, self.config.limits.clone());
         if let Some(credentials) = &self.config.client_tls {
             server.use_tls(credentials.identity(&self.runtime));
+        }
+        if self.config.access.authenticator.requires_login() {
+            server.use_passwords(hasher);
         }
         *self.handles.server.borrow_mut() = Some(server);
         Ok(())
@@ -337,7 +348,7 @@ impl ShardNode {
             memory_bytes: self.config.memory_bytes,
             internode_tls: self.internode_tls.clone(),
             api_tls: self.follow_api_tls(),
-            hasher: None,
+            hasher: self.handles.hasher.borrow().clone(),
             storage,
             engine,
             server,

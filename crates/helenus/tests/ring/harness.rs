@@ -14,7 +14,7 @@ use cql_protocol::{
     Consistency, ErrorBody, FrameHeader, HEADER_LENGTH, Query, QueryParams, Request, Response, Startup, Version,
 };
 use helenus::config::{
-    ClusterConfig, CommitLogSync, Compression, Config, FixedNode, FixedRing, HintOptions, LOW_BOUND_AGE,
+    AccessConfig, ClusterConfig, CommitLogSync, Compression, Config, FixedNode, FixedRing, HintOptions, LOW_BOUND_AGE,
     TimeoutOptions, Tokens,
 };
 use helenus::node;
@@ -139,6 +139,7 @@ impl Ring {
             listen: Ports::plain(([127, 0, 0, 1], 0).into(), None),
             client_tls: None,
             api_tls: None,
+            access: AccessConfig::open(),
             api: None,
             metrics: None,
             insecure: false,

@@ -4,6 +4,7 @@
 mod applier;
 mod asked;
 mod datacenters;
+mod first_superuser;
 mod intention;
 pub(super) mod low_bound;
 mod nodes;
@@ -29,6 +30,7 @@ use rows::{NodeTruncations, TruncateStatement};
 use statement::SchemaStatement;
 
 use applier::{EngineApplier, Nodes};
+pub use first_superuser::propose_first_superuser;
 pub use nodes::{settings, unplaced};
 
 /// The shard that holds the metadata log.

@@ -10,7 +10,7 @@ use runtime::{Group, Instant, ShardId};
 use super::held::HeldRequest;
 use super::output::Output;
 use super::violation::Violation;
-use super::{Connection, handshake};
+use super::{Connection, handshake, login};
 use crate::buffers::Buffer;
 use crate::notable::Answered;
 use crate::requests::{RequestKind, micros_between};
@@ -36,7 +36,10 @@ impl Connection {
     ) -> Result<(), Violation> {
         self.session.count_request();
         if !self.started.get() {
-            return handshake::before_startup(self, header, body, output);
+            return match self.must_log_in().filter(|_| self.is_authenticating.get()) {
+                Some(hasher) => login::before_login(self, hasher, header, body, output),
+                None => handshake::before_startup(self, header, body, output),
+            };
         }
         if self.server.draining.get() {
             write_error(

@@ -2,7 +2,8 @@
 
 use cql_protocol::request::{self, Startup};
 use cql_protocol::{
-    Codec, Compression, ErrorBody, FrameHeader, Opcode, Version, write_error, write_ready, write_supported,
+    Codec, Compression, ErrorBody, FrameHeader, Opcode, Version, write_authenticate, write_error, write_ready,
+    write_supported,
 };
 use topology::Sharder;
 
@@ -12,7 +13,10 @@ use super::transport::Transport;
 use super::violation::Violation;
 use crate::stream::Stream;
 
-/// Handles a request that comes before the connection is started. Cassandra keeps the connection after such an error.
+/// The name by which drivers know that they are to send a name and a password.
+const PASSWORD_AUTHENTICATOR: &str = "org.apache.cassandra.auth.PasswordAuthenticator";
+
+/// Handles STARTUP, and a request that comes before it. Cassandra keeps the connection after such an error.
 #[cold]
 pub(super) fn before_startup(
     connection: &Connection,
@@ -28,12 +32,25 @@ pub(super) fn before_startup(
             match choose(&startup, header.version) {
                 Ok(transport) => {
                     connection.session.start(header.version.number(), startup.options());
-                    write_ready(&mut output.ready, header.version, header.stream);
-                    // What comes before the choice, and READY itself, goes as it is: the client begins to use the
-                    // transport only when it has read READY.
+                    match connection.must_log_in() {
+                        None => {
+                            write_ready(&mut output.ready, header.version, header.stream);
+                            connection.started.set(true);
+                        }
+                        Some(_) => {
+                            write_authenticate(
+                                &mut output.ready,
+                                header.version,
+                                header.stream,
+                                PASSWORD_AUTHENTICATOR,
+                            );
+                            connection.is_authenticating.set(true);
+                        }
+                    }
+                    // What comes before the choice, and this reply itself, goes as it is: the client begins to use the
+                    // transport only when it has read it.
                     output.unframed = output.ready.len();
                     connection.transport.set(transport);
-                    connection.started.set(true);
                 }
                 Err(text) => {
                     let error = ErrorBody::protocol_error(text);

@@ -28,6 +28,9 @@ pub(super) enum Next<'a> {
     Needs(usize),
 }
 
+/// Bytes of a segment besides its payload, at most.
+const SEGMENT_BYTES_AROUND: usize = 16;
+
 /// Memory that a connection may hold without being counted: its usual buffers.
 const UNCOUNTED: usize = 512 << 10;
 
@@ -49,6 +52,8 @@ pub(super) struct Inbound {
     body: Vec<u8>,
     /// Bytes counted against the shard's limit.
     counted: usize,
+    /// The greatest frame, header included.
+    frame_bytes_max: usize,
 }
 
 impl Drop for Inbound {
@@ -59,8 +64,10 @@ impl Drop for Inbound {
 
 impl Inbound {
     pub(super) fn new(budget: Rc<Budget>, buffers: Rc<Buffers>) -> Inbound {
+        let frame_bytes_max = budget.limits.frame_bytes_max;
         Inbound {
             budget,
+            frame_bytes_max,
             buffers,
             buffer: ReadBuffer::new(),
             payload: Vec::new(),
@@ -71,6 +78,18 @@ impl Inbound {
             body: Vec::new(),
             counted: 0,
         }
+    }
+
+    /// Bounds frames, headers included, and the buffer as for a client that has not logged in.
+    pub(super) fn begin_login(&mut self) {
+        self.frame_bytes_max = self.budget.limits.unauthenticated_frame_bytes_max;
+        self.buffer.keep_small(true);
+    }
+
+    /// Lets frames and buffer be as large as usual.
+    pub(super) fn end_login(&mut self) {
+        self.frame_bytes_max = self.budget.limits.frame_bytes_max;
+        self.buffer.keep_small(false);
     }
 
     /// Gives the buffer away for a read; see [`ReadBuffer::take_for_read`].
@@ -186,7 +205,8 @@ impl Inbound {
         }
         // Without negotiated compression the flag says nothing, as in Cassandra.
         let Transport::CompressedBodies(compression) = transport else { return Ok(Next::Frame(header, body)) };
-        if compression.decompressed_length(body) > LARGE_BODY_MIN {
+        let decompressed = compression.decompressed_length(body);
+        if decompressed > LARGE_BODY_MIN && decompressed <= self.frame_bytes_max {
             let mut large = Large::new(header, Some(compression), &self.buffers);
             large.take(body);
             self.large = Some(large);
@@ -194,7 +214,7 @@ impl Inbound {
         }
         self.body.clear();
         compression
-            .decompress(body, self.budget.limits.frame_bytes_max, &mut self.body)
+            .decompress(body, self.frame_bytes_max, &mut self.body)
             .map_err(|error| Violation::protocol(error.to_string()).on(header.version, header.stream).passed_over())?;
         Ok(Next::Frame(header, &self.body))
     }
@@ -214,15 +234,24 @@ impl Inbound {
     /// Refuses a frame that is too large.
     #[inline]
     fn admit(&self, header: &FrameHeader, length: usize) -> Result<(), Violation> {
-        let limits = &self.budget.limits;
-        if length > limits.frame_bytes_max {
-            let text = format!(
-                "Request is too big: length {length} exceeds maximum allowed length {}.",
-                limits.frame_bytes_max
-            );
+        let most = self.frame_bytes_max;
+        if length > most {
+            let text = format!("Request is too big: length {length} exceeds maximum allowed length {most}.");
             return Err(Violation::skipped(ErrorBody::invalid(text), header.version, header.stream));
         }
         Ok(())
+    }
+
+    /// Refuses a segment that holds more than a frame may have: its payload would be gathered first. Usually a frame may have more than a segment.
+    #[inline]
+    fn admit_segment(&self, lacking: usize, version: Option<Version>) -> Result<(), Violation> {
+        let length = self.buffer.unused().len() + lacking;
+        if length <= self.frame_bytes_max + SEGMENT_BYTES_AROUND || self.frame_bytes_max >= segment::PAYLOAD_MAX {
+            return Ok(());
+        }
+        let text =
+            format!("Segment is too big: length {length} exceeds what a client that has not logged in may send.");
+        Err(Violation::protocol(text).in_version(version))
     }
 
     /// Counts the memory of a large frame that is arriving, of which `held` bytes are there, against the shard's limit.
@@ -244,7 +273,10 @@ impl Inbound {
             let decoded = segment::decode(self.buffer.unused(), codec, &mut self.payload)
                 .map_err(|error| Violation::protocol(error.to_string()).in_version(version))?;
             let (used, self_contained) = match decoded {
-                segment::Decoded::Incomplete { lacking } => return Ok(Next::Needs(lacking)),
+                segment::Decoded::Incomplete { lacking } => {
+                    self.admit_segment(lacking, version)?;
+                    return Ok(Next::Needs(lacking));
+                }
                 segment::Decoded::Segment { used, self_contained } => (used, self_contained),
             };
             self.buffer.consume(used);

@@ -19,12 +19,20 @@ pub(crate) struct ReadBuffer {
     used: usize,
     /// Capacity that the next read of small frames gets.
     target: usize,
+    /// The greatest that `target` gets.
+    target_max: usize,
     short_reads: u8,
 }
 
 impl ReadBuffer {
     pub(crate) fn new() -> ReadBuffer {
-        ReadBuffer { bytes: Vec::new(), used: 0, target: SMALL, short_reads: 0 }
+        ReadBuffer { bytes: Vec::new(), used: 0, target: SMALL, target_max: LARGE, short_reads: 0 }
+    }
+
+    /// Keeps the buffer as small as a client that nothing is known of needs, or lets it grow as usual.
+    pub(crate) fn keep_small(&mut self, is_kept: bool) {
+        self.target_max = if is_kept { SMALL } else { LARGE };
+        self.target = self.target.min(self.target_max);
     }
 
     /// What has arrived and is not used.
@@ -74,12 +82,12 @@ impl ReadBuffer {
         let filled = bytes.len() == bytes.capacity();
         self.bytes = bytes;
         if filled {
-            self.target = (self.target * 2).min(LARGE);
+            self.target = (self.target * 2).min(self.target_max);
             self.short_reads = 0;
         } else if count < self.target / 4 && self.target > SMALL {
             self.short_reads += 1;
             if self.short_reads >= SHORT_READS {
-                self.target = (count * 2).next_power_of_two().clamp(SMALL, LARGE);
+                self.target = (count * 2).next_power_of_two().clamp(SMALL, self.target_max);
                 self.short_reads = 0;
             }
         } else {
@@ -129,6 +137,26 @@ mod tests {
         }
         let bytes = buffer.take_for_read(0);
         assert_eq!(bytes.capacity(), SMALL);
+    }
+
+    #[test]
+    fn the_buffer_of_an_unknown_client_stays_small() {
+        let mut buffer = ReadBuffer::new();
+        buffer.keep_small(true);
+        for _ in 0..10 {
+            let count = read(&mut buffer, 0, usize::MAX);
+            assert_eq!(count, SMALL);
+            buffer.consume(count);
+        }
+        buffer.keep_small(false);
+        let counts: Vec<usize> = (0..2)
+            .map(|_| {
+                let count = read(&mut buffer, 0, usize::MAX);
+                buffer.consume(count);
+                count
+            })
+            .collect();
+        assert_eq!(counts, [SMALL, 2 * SMALL]);
     }
 
     #[test]

@@ -2,8 +2,11 @@
 
 use std::rc::Rc;
 
+use runtime::Elapsed;
+
 use super::Connection;
 use super::inbound::{Inbound, Next};
+use crate::refusals::Refusal;
 use crate::stream::discard;
 
 /// Work after which the clock is asked whether the turn is over, which costs about as much as decoding a frame.
@@ -32,29 +35,60 @@ pub(super) async fn run(connection: &Rc<Connection>, first: Vec<u8>) {
         inbound.put_back(buffer, first.len());
         drop(first);
     }
+    if connection.must_log_in().is_some() {
+        inbound.begin_login();
+        let login_time = connection.server.budget.limits.login_time;
+        let login = read_until(connection, &mut inbound, |connection| connection.started.get());
+        match connection.server.runtime.timeout(login_time, login).await {
+            Ok(Read::OfInterest) => inbound.end_login(),
+            Ok(Read::Ended) => return,
+            Err(Elapsed) => {
+                let (server, reason) = (&connection.server, Refusal::LoginTimedOut);
+                server.refusals.log(server.runtime.now(), connection.address, &reason);
+                return connection.give_up_login();
+            }
+        }
+    }
+    read_until(connection, &mut inbound, |_| false).await;
+}
+
+/// Why reading ended.
+enum Read {
+    /// The client went away, or broke the protocol.
+    Ended,
+    /// The event has come that was waited for.
+    OfInterest,
+}
+
+/// Reads and executes until the client goes away or breaks the protocol, or until an event that is looked for after each turn.
+async fn read_until(connection: &Rc<Connection>, inbound: &mut Inbound, has_come: fn(&Connection) -> bool) -> Read {
     loop {
-        match turn(connection, &mut inbound) {
+        match turn(connection, inbound) {
             Turn::Needs(bytes) => {
                 let buffer = inbound.take_for_read(bytes);
                 let (result, buffer) = connection.stream.read(buffer).await;
                 match result {
                     Ok(count) if count > 0 => inbound.put_back(buffer, count),
-                    Ok(_) => return,
+                    Ok(_) => return Read::Ended,
                     Err(error) => {
                         tracing::debug!(%error, "client connection failed");
-                        return;
+                        return Read::Ended;
                     }
                 }
             }
             Turn::Yield => connection.server.runtime.yield_now().await,
             Turn::Full => connection.room.notified().await,
-            Turn::End => return,
+            Turn::End => return Read::Ended,
         }
         if connection.output.borrow().broken {
-            return;
+            return Read::Ended;
         }
         if connection.ended.get() {
-            return discard(connection.stream.tcp()).await;
+            discard(connection.stream.tcp()).await;
+            return Read::Ended;
+        }
+        if has_come(connection) {
+            return Read::OfInterest;
         }
     }
 }

@@ -13,6 +13,7 @@ use topology::Epoch;
 use topology::nodes::Registry;
 use topology::operations::{Kind, Operation, OperationChange, Operations};
 
+use super::first_superuser::{FIRST_SUPERUSER, plan_first_superuser};
 use super::intention::{self, Intention, TruncateIntention, truncations_beside};
 use super::low_bound::{LOW_BOUND, plan_low_bound};
 use super::nodes::NodesPlanner;
@@ -173,6 +174,7 @@ impl Planner for EngineApplier {
         }
         let planned = match intention.first() {
             Some(&intention::TRUNCATE) => plan_truncate(state, intention),
+            Some(&FIRST_SUPERUSER) => plan_first_superuser(state, intention),
             Some(&LOW_BOUND) => {
                 let now = engine.inner.runtime.wall_clock_micros();
                 plan_low_bound(state, intention, (&engine.inner.strategies, now))

@@ -1,5 +1,5 @@
 //! A statement on its way to the leader of the metadata group, and what the leader makes of it. The first byte says which kind of intention it is; those of
-//! nodes ([`crate::nodes`]) are 128 and 129.
+//! nodes ([`crate::nodes`]) are 128 and 129, and 16 is of [the first superuser](super::first_superuser).
 //!
 //! ```text
 //! TRUNCATE: u8 2 · u8 version (1) · 16 table · 16 mark

@@ -1,0 +1,118 @@
+//! Keys and flags of access, in Cassandra's words and in ScyllaDB's.
+
+use clap::Parser;
+
+use super::*;
+use crate::config::{Config, Machine, Settings, file};
+
+const HASH: &str = "$2a$10$abcdefghijklmnopqrstuuMoDrhIhDgUqbdSNZcoNfCqWG2JqGG62";
+
+#[derive(Parser)]
+struct Command {
+    #[command(flatten)]
+    arguments: Arguments,
+}
+
+fn resolve(text: &str, line: &str) -> Result<Config, ConfigError> {
+    let (mut settings, mut pointless) = (Settings::default(), Vec::new());
+    file::read("helenus.yaml", text, &mut settings, &mut pointless)?;
+    assert!(pointless.iter().all(|key| key.ends_with("_validity") || key.contains("_cache_")), "{pointless:?}");
+    let words = std::iter::once("helenus").chain(line.split_ascii_whitespace());
+    settings.take(&Command::try_parse_from(words).expect("they are flags").arguments)?;
+    settings.complete(&Machine { cpus: vec![0, 1], memory_bytes: 8 << 30 })
+}
+
+fn access(text: &str, line: &str) -> AccessConfig {
+    resolve(text, line).expect("it is right").access
+}
+
+fn error(text: &str, line: &str) -> String {
+    resolve(text, line).map(drop).expect_err("it is wrong").to_string()
+}
+
+#[test]
+fn without_a_word_all_may_do_everything_and_the_socket_is_in_the_data_folder() {
+    let config = access("", "--data-dir data");
+    let socket = Some(PathBuf::from("data/maintenance/cql.m"));
+    assert_eq!(config, AccessConfig { maintenance_socket: socket, ..AccessConfig::open() });
+    let checks = config.checks();
+    assert!(!checks.authenticates && !checks.has_passwords && !checks.authorizes);
+    assert_eq!(config.logins, login::Settings { threads: 1, validity: Duration::from_secs(600) });
+}
+
+#[test]
+fn classes_are_named_as_in_cassandra_and_on_the_command_line() {
+    for (text, line) in [
+        ("authenticator: PasswordAuthenticator", ""),
+        ("authenticator: org.apache.cassandra.auth.PasswordAuthenticator", ""),
+        ("authenticator:\n  class_name: PasswordAuthenticator\nrole_manager:\n  class_name: CassandraRoleManager", ""),
+        ("authenticator: AllowAllAuthenticator", "--authenticator org.apache.cassandra.auth.PasswordAuthenticator"),
+        ("", "--authenticator PasswordAuthenticator --role-manager CassandraRoleManager"),
+    ] {
+        let config = access(text, line);
+        assert_eq!(config.authenticator, Authenticator::Password, "{text} {line}");
+        assert_eq!(config.authorizer, Authorizer::Cassandra, "left out, it means permissions");
+        assert!(config.checks().authenticates && config.checks().authorizes);
+    }
+    let all = "authenticator: PasswordAuthenticator\nauthorizer:\n  class_name: AllowAllAuthorizer";
+    assert_eq!(access(all, "").authorizer, Authorizer::AllowAll);
+    assert_eq!(access(all, "--authorizer CassandraAuthorizer").authorizer, Authorizer::Cassandra);
+}
+
+#[test]
+fn logins_have_the_files_times_and_threads() {
+    let text = "credentials_validity: 2000ms\nnative_transport_max_auth_threads: 4\npermissions_validity: 2s\n\
+                roles_validity: 2s\ncredentials_cache_max_entries: 1000";
+    let logins = access(text, "").logins;
+    assert_eq!(logins, login::Settings { threads: 4, validity: Duration::from_secs(2) });
+    for (text, line) in
+        [("credentials_validity_in_ms: 0", ""), ("credentials_validity: 2s", "--credentials-validity-in-ms 0")]
+    {
+        assert_eq!(access(text, line).logins.validity, Duration::ZERO);
+    }
+    assert_eq!(access("native_transport_max_auth_threads: 0", "").logins.threads, 1);
+    let many = error("native_transport_max_auth_threads: 129", "");
+    assert_eq!(many, "native_transport_max_auth_threads may be 128 at most, got 129");
+}
+
+#[test]
+fn the_first_superuser_has_the_name_and_the_hash_that_are_given() {
+    let text = format!("auth_superuser_name: admin\nauth_superuser_salted_password: {HASH}");
+    let config = access(&text, "");
+    assert_eq!(config.superuser, "admin");
+    assert_eq!(config.superuser_hash, Some(PasswordHash::parse(HASH).expect("a hash")));
+    let config = access(&text, "--auth-superuser-name root");
+    assert_eq!(config.superuser, "root");
+    let shown = access("", &format!("--auth-superuser-salted-password {HASH}")).shown();
+    assert!(!format!("{shown:?}").contains(HASH), "{shown:?}");
+    let refused = error("auth_superuser_salted_password: geheim", "");
+    assert!(refused.contains("no hash of a password") && !refused.contains("geheim"), "{refused}");
+    assert!(error("", "--auth-superuser-salted-password geheim").starts_with("--auth-superuser-salted-password: "));
+    assert!(error(&format!("auth_superuser_name: {}", "x".repeat(256)), "").contains("255 bytes"));
+}
+
+#[test]
+fn the_socket_is_where_it_is_asked_for_or_nowhere() {
+    assert_eq!(access("maintenance_socket: ignore", "").maintenance_socket, None);
+    let given = access("maintenance_socket: ignore", "--maintenance-socket /run/helenus/cql.m");
+    assert_eq!((given.maintenance_socket, given.is_socket_given), (Some(PathBuf::from("/run/helenus/cql.m")), true));
+    let workdir = access("maintenance_socket: workdir", "--data-dir d");
+    assert_eq!(
+        (workdir.maintenance_socket, workdir.is_socket_given),
+        (Some(PathBuf::from("d/maintenance/cql.m")), false)
+    );
+}
+
+#[test]
+fn what_is_less_safe_than_it_reads_is_refused() {
+    let refused = error("authorizer: CassandraAuthorizer", "");
+    assert_eq!(refused, "AllowAllAuthenticator can't be used with CassandraAuthorizer");
+    let refused = error("", "--authenticator LdapAuthenticator");
+    let words = "LdapAuthenticator is not supported yet, only AllowAllAuthenticator and PasswordAuthenticator";
+    assert_eq!(refused, format!("--authenticator: {words}"));
+    let refused = error("", "--role-manager LdapRoleManager");
+    assert_eq!(refused, "--role-manager: LdapRoleManager is not supported yet, only CassandraRoleManager");
+    // With passwords, other hosts may be served; without, not.
+    assert!(error("", "--listen 192.0.2.1").contains("PasswordAuthenticator"));
+    resolve("", "--listen 192.0.2.1 --authenticator PasswordAuthenticator").expect("clients log in");
+}

@@ -1,0 +1,87 @@
+//! Operators of a node with an authenticator: Basic and nodetool's options, the console's cookie, and what stays open.
+
+use helenus_tests::{Builder, HttpAnswer, Server, http, http_raw, http_with, nodetool};
+
+const PATH: &str = "/storage_service/load";
+
+/// A node that asks for logins, and the password of its first superuser.
+fn start() -> (Server, String) {
+    let builder = Builder::new("uring", 2).configured("authenticator: PasswordAuthenticator\n").for_operators();
+    let data = builder.data();
+    let server = builder.start();
+    let text = std::fs::read_to_string(data.join("initial-superuser")).expect("the first superuser has a password");
+    let password = text.lines().find_map(|line| line.strip_prefix("password: "));
+    (server, password.expect("a line with the password").to_owned())
+}
+
+fn post(server: &Server, path: &str, lines: &[&str], body: &str) -> HttpAnswer {
+    let (port, length) = (server.api_port, body.len());
+    let lines: String = lines.iter().map(|line| format!("{line}\r\n")).collect();
+    let head =
+        format!("POST {path} HTTP/1.1\r\nConnection: close\r\nHost: 127.0.0.1:{port}\r\nContent-Length: {length}\r\n");
+    http_raw(port, format!("{head}{lines}\r\n{body}").as_bytes()).expect("is answered")
+}
+
+fn log_in(server: &Server, password: &str) -> HttpAnswer {
+    let body = format!("{{\"user\": \"cassandra\", \"password\": \"{password}\"}}");
+    post(server, "/helenus/login", &["Content-Type: application/json"], &body)
+}
+
+#[test]
+fn each_request_is_of_a_role_and_what_watches_the_node_stays_open() {
+    let (server, password) = start();
+    let port = server.api_port;
+    for path in ["/health", "/ready", "/metrics", "/", "/console/app.js"] {
+        assert_eq!(http(port, "GET", path).expect("is answered").status, 200, "{path}");
+    }
+    assert_eq!(http(server.metrics_port, "GET", "/metrics").expect("is answered").status, 200);
+    for (method, path) in
+        [("GET", PATH), ("GET", "/helenus/console"), ("POST", "/storage_service/flush"), ("POST", "/helenus/cql")]
+    {
+        let answer = http(port, method, path).expect("is answered");
+        assert_eq!(answer.status, 401, "{method} {path}: {}", answer.body);
+        assert!(answer.head.contains("www-authenticate: basic "), "{}", answer.head);
+    }
+    let wrong =
+        http_with(port, "GET", PATH, &["Authorization: Basic Y2Fzc2FuZHJhOmNhc3NhbmRyYQ=="]).expect("is answered");
+    assert!(
+        wrong.status == 401 && wrong.body.contains("username cassandra and/or password are incorrect"),
+        "{}",
+        wrong.body
+    );
+    let printed = nodetool(&server, &format!("-u cassandra -pw {password} info"));
+    assert_eq!((printed.code, printed.errors.as_str()), (0, ""), "{}", printed.output);
+    assert_eq!(nodetool(&server, &format!("-u cassandra -pw {password} flush")).code, 0);
+    let printed = nodetool(&server, "-u cassandra -pw cassandra info");
+    assert!(printed.code == 1 && printed.errors.contains("incorrect"), "{}", printed.errors);
+    let printed = nodetool(&server, "info");
+    assert!(printed.code == 1 && printed.errors.contains("requires a login"), "{}", printed.errors);
+    server.stop();
+}
+
+#[test]
+fn a_browser_logs_in_for_a_cookie_and_changes_from_the_own_page_alone() {
+    let (server, password) = start();
+    let port = server.api_port;
+    assert_eq!(log_in(&server, "wrong").status, 401);
+    let answer = log_in(&server, &password);
+    assert!(answer.status == 200 && answer.body.contains("cassandra"), "{}", answer.body);
+    let set = answer.head.lines().find_map(|line| line.strip_prefix("set-cookie: ")).expect("a cookie");
+    assert!(set.contains("httponly") && set.contains("samesite=strict") && !set.contains("secure"), "{set}");
+    let (pair, _) = set.split_once(';').expect("a pair, and attributes");
+    let cookie = format!("Cookie: {pair}");
+    let get = |line: &str| http_with(port, "GET", PATH, &[line]).expect("is answered").status;
+    assert_eq!(get(&cookie), 200);
+    assert_eq!(get(&format!("Cookie: helenus-{port}={}", "0".repeat(32))), 401);
+    let pulse = http_with(port, "GET", "/helenus/console", &[&cookie]).expect("is answered");
+    assert!(pulse.body.contains("\"role\":\"cassandra\""), "{}", pulse.body);
+    let origin = format!("Origin: http://127.0.0.1:{port}");
+    let flush = |lines: &[&str]| post(&server, "/storage_service/flush", lines, "").status;
+    assert_eq!(flush(&[&cookie]), 403, "no page says that it asks");
+    assert_eq!(flush(&[&cookie, "Origin: http://evil.example"]), 403);
+    assert_eq!(flush(&[&cookie, &origin]), 200);
+    assert_eq!(flush(&[&cookie, "Sec-Fetch-Site: same-origin"]), 200);
+    assert_eq!(post(&server, "/helenus/logout", &[&cookie, &origin], "").status, 200);
+    assert_eq!(get(&cookie), 401);
+    server.stop();
+}
