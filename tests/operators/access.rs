@@ -76,6 +76,14 @@ fn a_browser_logs_in_for_a_cookie_and_changes_from_the_own_page_alone() {
     let pulse = http_with(port, "GET", "/helenus/console", &[&cookie]).expect("is answered");
     assert!(pulse.body.contains("\"role\":\"cassandra\""), "{}", pulse.body);
     let origin = format!("Origin: http://127.0.0.1:{port}");
+    // The console's statements run as the cookie's role, without its password.
+    for _ in 0..4 {
+        let json = "Content-Type: application/json";
+        let body = "{\"statement\": \"SELECT username FROM system_views.clients\"}";
+        let answer = post(&server, "/helenus/cql", &[&cookie, &origin, json], body);
+        assert!(answer.status == 200 && answer.body.contains("\"error\":null"), "{}", answer.body);
+        assert!(answer.body.contains("[\"cassandra\"]"), "{}", answer.body);
+    }
     let flush = |lines: &[&str]| post(&server, "/storage_service/flush", lines, "").status;
     assert_eq!(flush(&[&cookie]), 403, "no page says that it asks");
     assert_eq!(flush(&[&cookie, "Origin: http://evil.example"]), 403);

@@ -138,6 +138,15 @@ pub enum Question {
     Repair(RepairOrder),
     /// Verify a name and a password, of shard 0.
     LogIn(LoginAttempt),
+    /// Draw a ticket for a login at the native port as this role, of shard 0.
+    DrawTicket {
+        /// The role, which has logged in.
+        role: String,
+    },
+    /// Let one connection log in by a ticket.
+    AdmitTicket(Ticket),
+    /// Let none do so any more.
+    EndTicket(Ticket),
     /// Say if a role may do what a request needs, of shard 0.
     Admit {
         /// The role, which has logged in.
@@ -149,6 +158,21 @@ pub enum Question {
     Drain(DrainStep),
     /// A step of a snapshot.
     Snapshot(SnapshotStep),
+}
+
+/// A secret for one login at the native port. Debug text shows the role alone.
+#[derive(Clone)]
+pub struct Ticket {
+    /// The role.
+    pub role: String,
+    /// Random bytes; their hexadecimal digits are the password.
+    pub secret: [u8; 16],
+}
+
+impl fmt::Debug for Ticket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Ticket({})", self.role)
+    }
 }
 
 /// A name and a password. Debug text does not show the password.
@@ -350,7 +374,7 @@ pub enum Answer {
     RunningRepairs(Vec<u32>),
     /// To [`Question::StreamThroughput`].
     Rate(u64),
-    /// To [`Question::LogIn`]: it is the role.
+    /// To [`Question::LogIn`], if it is the role, and to [`Question::DrawTicket`].
     LoggedIn {
         /// Random bytes that no other login has.
         secret: [u8; 16],

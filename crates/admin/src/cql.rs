@@ -13,6 +13,7 @@ use cql_protocol::response::{DecodedSpec, RowValues};
 use cql_protocol::{Consistency, Query, QueryParams, Request, Response, ResultBody, Rows, SchemaChange, SchemaTarget};
 use serde_json::{Map, Value, json};
 
+use crate::ask::Ticket;
 use connection::{Connection, ConnectionError, Login};
 
 /// The longest statement.
@@ -61,6 +62,17 @@ impl Asked {
             1..=STATEMENT_BYTES_MAX => Ok(asked),
             length => Err(format!("the statement has {length} bytes; the limit is {STATEMENT_BYTES_MAX}")),
         }
+    }
+
+    /// True if a user was typed in.
+    pub(crate) fn has_login(&self) -> bool {
+        self.user.is_some()
+    }
+
+    /// The same, and the statement runs as the ticket's role.
+    pub(crate) fn with_ticket(self, ticket: &Ticket) -> Asked {
+        let password = format!("{:032x}", u128::from_be_bytes(ticket.secret));
+        Asked { user: Some(ticket.role.clone()), password: Some(password), ..self }
     }
 
     fn login(&self) -> Option<Login<'_>> {

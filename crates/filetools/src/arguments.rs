@@ -20,7 +20,7 @@ pub enum Command {
     /// Print SSTables as JSON, as Cassandra's sstabledump does
     Dump(DumpArguments),
     /// Load a table's SSTables into a running server over CQL
-    Import(ImportArguments),
+    Import(Box<ImportArguments>),
     /// Rewrite damaged SSTables from their readable rows; the damaged files are kept in a snapshot
     Scrub(ScrubArguments),
     /// Verify SSTables: checksums, order, values, indexes

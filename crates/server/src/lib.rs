@@ -22,6 +22,7 @@ mod server;
 mod shares;
 mod start;
 mod stream;
+mod tickets;
 
 pub use acceptor::{ListenError, Listeners, Listening};
 pub use limits::Limits;
@@ -29,3 +30,4 @@ pub use notable::NotableRequest;
 pub use ports::{Port, Ports, Security};
 pub use requests::RequestKind;
 pub use server::{Seat, Server, ServerStats, seats};
+pub use tickets::Ticket;

@@ -22,6 +22,7 @@ use crate::ports::{Arrival, Standing};
 use crate::refusals::Refusals;
 use crate::requests::Requests;
 use crate::shares::Shares;
+use crate::tickets::{Ticket, Tickets};
 
 /// How long a drained server waits for its clients to close.
 const LINGER: Duration = Duration::from_millis(500);
@@ -114,6 +115,7 @@ pub(crate) struct Inner {
     pub(crate) tls: OnceCell<ServerIdentity>,
     /// Set before the node accepts, where clients log in by password.
     pub(crate) passwords: OnceCell<Hasher>,
+    pub(crate) tickets: Tickets,
     pub(crate) places: Places,
     pub(crate) refusals: Refusals,
 }
@@ -167,6 +169,16 @@ impl Server {
     /// Clients of the ports must log in by password from now on. For each shard, before any accepts.
     pub fn use_passwords(&self, hasher: Hasher) {
         assert!(self.inner.passwords.set(hasher).is_ok(), "how clients log in is set once");
+    }
+
+    /// Lets one connection log in by a ticket. For each shard, since a connection may be any shard's.
+    pub fn admit_ticket(&self, ticket: Ticket) {
+        self.inner.tickets.admit(ticket, self.inner.runtime.now());
+    }
+
+    /// Ends a ticket.
+    pub fn end_ticket(&self, ticket: &Ticket) {
+        self.inner.tickets.end(ticket);
     }
 
     /// Looks at the files of the identity now.
@@ -270,6 +282,7 @@ impl Inner {
             acceptors: RefCell::default(),
             tls: OnceCell::new(),
             passwords: OnceCell::new(),
+            tickets: Tickets::default(),
             places: Places::default(),
             refusals: Refusals::default(),
         })

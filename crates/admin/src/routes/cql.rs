@@ -9,6 +9,8 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, header};
 use axum::routing::post;
 
+use crate::access::Role;
+use crate::ask::{Answer, Question, Ticket};
 use crate::cql::{self, Asked};
 use crate::json::{Json, Reply};
 use crate::need::CQL_PATH;
@@ -32,6 +34,7 @@ async fn run(State(app): State<App>, request: Request) -> Reply {
         .statements()
         .try_acquire()
         .map_err(|_| Problem::unavailable("too many console statements in flight; retry later"))?;
+    let role = request.extensions().get::<Role>().cloned();
     let body = tokio::time::timeout(BODY_TIME_MAX, to_bytes(request.into_body(), BODY_BYTES_MAX)).await;
     let body = body.map_err(|_| Problem::bad_request("cannot read the request body"))?;
     let body = body.map_err(|_| Problem::too_large(format!("the request body exceeds {BODY_BYTES_MAX} bytes")))?;
@@ -40,7 +43,25 @@ async fn run(State(app): State<App>, request: Request) -> Reply {
     if !process.is_native_served {
         return Err(Problem::unavailable("CQL is not available: the node is shutting down or drained"));
     }
-    Ok(Json(cql::run(reachable(process.native), &asked).await))
+    let native = reachable(process.native);
+    let Some(Role(role)) = role.filter(|_| !asked.has_login()) else {
+        return Ok(Json(cql::run(native, &asked).await));
+    };
+    let ticket = draw(&app, role).await?;
+    let asked = asked.with_ticket(&ticket);
+    app.tell_all(Question::AdmitTicket(ticket.clone())).await?;
+    let answer = cql::run(native, &asked).await;
+    // It was used on one shard, and is of no use on the others from here on.
+    app.tell_all(Question::EndTicket(ticket)).await?;
+    Ok(Json(answer))
+}
+
+/// A ticket by which the statement runs as the role that asks.
+async fn draw(app: &App, role: String) -> Result<Ticket, Problem> {
+    match app.ask(0, Question::DrawTicket { role: role.clone() }).await? {
+        Answer::LoggedIn { secret } => Ok(Ticket { role, secret }),
+        _ => Err(Problem::mixed_up()),
+    }
 }
 
 /// Where a port that is listened on at all addresses is reached from here.

@@ -14,8 +14,8 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use admin::{
-    Answer, CompactionFacts, DrainStep, EndedCompactionFacts, Question, QuestionResponder, QuestionSeat, Refusal,
-    ScrubFacts, SnapshotFacts, SnapshotStep, TableName,
+    Answer, CompactionFacts, DrainStep, EndedCompactionFacts, Need, Question, QuestionResponder, QuestionSeat, Refusal,
+    ScrubFacts, SnapshotFacts, SnapshotStep, TableName, Ticket,
 };
 use cluster::coordinator::{Hints, answer_nanos, set_stream_throughput, stream_throughput};
 use login::Hasher;
@@ -237,6 +237,18 @@ impl Operator {
             Question::Repair(order) => self.repair(order).await,
             Question::LogIn(attempt) => self.log_in(attempt).await,
             Question::Admit { role, need } => self.admit(&role, need),
+            Question::DrawTicket { role } => {
+                self.admit(&role, Need::Login)?;
+                self.draw()
+            }
+            Question::AdmitTicket(Ticket { role, secret }) => {
+                self.server.admit_ticket(server::Ticket { role, secret });
+                Ok(Answer::Done)
+            }
+            Question::EndTicket(Ticket { role, secret }) => {
+                self.server.end_ticket(&server::Ticket { role, secret });
+                Ok(Answer::Done)
+            }
             Question::Drain(step) => self.drain(step).await,
             Question::Snapshot(step) => self.snapshot(step).await,
         }

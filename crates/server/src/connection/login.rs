@@ -30,6 +30,10 @@ pub(super) fn before_login(
         Opcode::AuthResponse => {
             let response = AuthResponse::decode(request::message(header, body)?)?;
             match parse_plain(response.token.unwrap_or_default()) {
+                Ok(credentials) if redeems_ticket(connection, &credentials) => {
+                    log_in(connection, &credentials.name);
+                    write_auth_success(&mut output.ready, header.version, header.stream, None);
+                }
                 Ok(credentials) => begin(connection, hasher, header, credentials),
                 Err(error) => refuse(connection, header, &bad_credentials(error), output),
             }
@@ -40,6 +44,13 @@ pub(super) fn before_login(
         }
     }
     Ok(())
+}
+
+/// True if the password is a ticket of the admin API for a role that may log in: nothing is left to be verified.
+fn redeems_ticket(connection: &Connection, credentials: &Credentials) -> bool {
+    let server = &connection.server;
+    server.tickets.redeem(credentials, server.runtime.now())
+        && server.engine.access().state().may_log_in(&credentials.name)
 }
 
 /// A verification under way. It counts as all the requests that a connection may have under way, so nothing is read beside it.

@@ -26,6 +26,11 @@ impl Operator {
             tracing::debug!(%from, message = %error, "operator login refused");
             Refusal::Unauthenticated(error.to_string())
         })?;
+        self.draw()
+    }
+
+    /// Draws a secret.
+    pub(super) fn draw(&self) -> Done {
         let mut secret = [0; 16];
         let drawn = fill_secret(&self.runtime, &mut secret);
         drawn.map_err(|error| Refusal::Failed(format!("the system has no random bytes: {error}")))?;
