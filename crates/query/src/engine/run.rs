@@ -9,6 +9,7 @@ use cql_protocol::{FrameHeader, write_set_keyspace, write_void};
 use cql_syntax::Statement;
 use schema::{ChangeTarget, ChangeType, SchemaEvent};
 
+use super::access::run_access;
 use super::call::Call;
 use super::failed::FailedKind;
 use super::read::check_page_size;
@@ -253,7 +254,7 @@ impl Engine {
             }
             Statement::Access(statement) => {
                 check_length(text)?;
-                self.run_access(session, header, statement, keyspace, out).await?;
+                run_access(self, session, (header, statement), keyspace, out).await?;
             }
             statement if schema::is_ddl(statement) => {
                 // It is parsed again where it is done, at once.

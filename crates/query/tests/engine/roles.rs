@@ -1,5 +1,7 @@
 //! Statements about roles and permissions of clients that have logged in.
 
+use std::path::Path;
+
 use auth::{PasswordHash, Permission, Resource};
 use cql_protocol::request::{Prepare, Request};
 use cql_protocol::{ErrorCode, QueryParams, Response, ResultBody};
@@ -115,6 +117,38 @@ fn a_grant_is_there_after_the_next_start_and_no_password_is_in_the_log() {
         let bytes = if path.is_file() { std::fs::read(&path).expect("it can be read") } else { Vec::new() };
         assert!(!bytes.windows(13).any(|window| window == b"correct horse"), "{path:?}");
     }
+}
+
+/// Copies a folder as it is on the disk now.
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).expect("the folder can be made");
+    for entry in std::fs::read_dir(from).expect("the folder can be read") {
+        let path = entry.expect("an entry").path();
+        let target = to.join(path.file_name().expect("it has a name"));
+        match path.is_dir() {
+            true => copy(&path, &target),
+            false => drop(std::fs::copy(&path, &target).expect("it can be copied")),
+        }
+    }
+}
+
+/// The node has no time to end in order: what it has answered is in the files.
+#[test]
+fn a_revoke_is_kept_by_a_node_that_is_killed_right_after_it() {
+    let (folder, killed) = (Folder::new("killed"), Folder::new("killed-copy"));
+    let (from, to) = (folder.path(), killed.path());
+    run_secured(from, 2, |client| async move {
+        let owner = client.as_owner();
+        must(&owner, KEYSPACE).await;
+        must(&owner, "CREATE USER ada").await;
+        must(&owner, "GRANT SELECT, MODIFY ON KEYSPACE ks TO ada").await;
+        must(&owner, "REVOKE SELECT ON KEYSPACE ks FROM ada").await;
+        copy(from, to);
+    });
+    run_secured(to, 2, |client| async move {
+        let listed = "permissions: role | username | resource | permission\nada | ada | <keyspace ks> | MODIFY";
+        assert_eq!(answer(&client.as_owner(), "LIST ALL PERMISSIONS OF ada").await, listed);
+    });
 }
 
 #[test]
