@@ -40,6 +40,7 @@ mod virtual_read;
 mod virtual_result;
 mod write;
 
+pub use access::propose_first_superuser;
 pub use cleanup::{clean_up, clean_up_table};
 pub use ddl::{settings, unplaced};
 pub use endpoints::{EndpointsError, endpoints};
@@ -58,7 +59,6 @@ use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 use std::rc::Rc;
 
-use auth::PasswordHash;
 use cluster::coordinator::{Coordinator, CoordinatorParts, Unsynced};
 use metadata::Proposer;
 use metadata::group::{Driver, ProposalId};
@@ -318,12 +318,6 @@ impl Engine {
     /// Roles and permissions as this shard sees them now.
     pub fn access(&self) -> Rc<AccessSnapshot> {
         self.inner.access.borrow().clone()
-    }
-
-    /// Makes the first superuser of the cluster, unless one was ever made; on shard 0. Tries until the cluster has a leader that answers. True if its password
-    /// is the one of this hash.
-    pub async fn propose_first_superuser(&self, name: &str, hash: &PasswordHash) -> bool {
-        access::propose_first_superuser(self, name, hash).await
     }
 
     /// The engine's counters.

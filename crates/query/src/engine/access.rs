@@ -106,7 +106,7 @@ pub(super) async fn lead_access(engine: &Engine, intention: &AccessIntention) ->
 
 /// Makes the first superuser of the cluster, unless one was ever made; on shard 0. Tries until the cluster has a leader that answers. True if it was made by
 /// a proposal of this node: its password is the one that counts.
-pub(super) async fn propose_first_superuser(engine: &Engine, name: &str, hash: &PasswordHash) -> bool {
+pub async fn propose_first_superuser(engine: &Engine, name: &str, hash: &PasswordHash) -> bool {
     let intention = FirstSuperuser { name: name.to_owned(), hash: hash.clone() }.to_bytes();
     while !engine.access().state().is_bootstrap_done() {
         let turn = engine.proposer().turn().await;

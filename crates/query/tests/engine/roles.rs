@@ -6,6 +6,8 @@ use auth::{PasswordHash, Permission, Resource};
 use cql_protocol::request::{Prepare, Request};
 use cql_protocol::{ErrorCode, QueryParams, Response, ResultBody};
 
+use query::propose_first_superuser;
+
 use crate::harness::{Client, Folder, run_node, run_secured};
 use crate::requests::{KEYSPACE, must};
 
@@ -205,16 +207,16 @@ fn the_first_superuser_is_made_once() {
     let folder = Folder::new("first");
     let hash = || PasswordHash::of_password("first", [1; 16]);
     run_secured(folder.path(), 1, |client| async move {
-        assert!(client.engine.propose_first_superuser("cassandra", &hash()).await);
+        assert!(propose_first_superuser(&client.engine, "cassandra", &hash()).await);
         let root = client.as_role("cassandra");
         must(&root, "CREATE ROLE root WITH LOGIN = true AND SUPERUSER = true").await;
         let other = PasswordHash::of_password("other", [1; 16]);
-        assert!(!client.engine.propose_first_superuser("cassandra", &other).await);
+        assert!(!propose_first_superuser(&client.engine, "cassandra", &other).await);
         assert_eq!(client.engine.access().state().hash_to_verify("cassandra"), hash());
         must(&client.as_role("root"), "DROP ROLE cassandra").await;
     });
     run_secured(folder.path(), 1, |client| async move {
-        assert!(!client.engine.propose_first_superuser("cassandra", &hash()).await, "it was dropped");
+        assert!(!propose_first_superuser(&client.engine, "cassandra", &hash()).await, "it was dropped");
         assert!(client.engine.access().state().role("cassandra").is_none());
     });
 }
