@@ -4,6 +4,7 @@
 //! all. What must wait (another shard, a full log buffer, a long read, a schema change) is run as a task by
 //! [`Engine::run`], from a copy of its frame.
 
+mod access;
 mod agreed;
 mod batch;
 mod call;
@@ -39,8 +40,9 @@ mod virtual_read;
 mod virtual_result;
 mod write;
 
+pub use access::propose_first_superuser;
 pub use cleanup::{clean_up, clean_up_table};
-pub use ddl::{propose_first_superuser, settings, unplaced};
+pub use ddl::{settings, unplaced};
 pub use endpoints::{EndpointsError, endpoints};
 use failed::FailedRequests;
 pub use failed::{FAILED_KINDS, FailedCounts, FailedKind};
@@ -67,7 +69,7 @@ use storage::LogSequence;
 use topology::operations::Operation;
 use topology::{Ring, Sharder, Strategies};
 
-use crate::access::AccessSnapshot;
+use crate::access::{AccessSnapshot, PasswordHasher};
 use crate::catalog::Catalog;
 use crate::clients::Clients;
 use crate::clock::TimestampClock;
@@ -105,6 +107,7 @@ struct Inner {
     node: NodeInfo,
     catalog: RefCell<Rc<Catalog>>,
     access: RefCell<Rc<AccessSnapshot>>,
+    password_hasher: Option<Rc<dyn PasswordHasher>>,
     prepared: RefCell<PreparedCache>,
     clock: TimestampClock,
     scratch: RefCell<Scratch>,
@@ -196,6 +199,7 @@ impl Engine {
             schema,
             access,
             access_settings,
+            password_hasher,
             ring,
             operations,
             tenure,
@@ -209,6 +213,7 @@ impl Engine {
             strategies,
             node,
         } = parts;
+        assert!(password_hasher.is_some() || !access_settings.has_passwords, "passwords that are set are hashed");
         let coordinator = Coordinator::new(CoordinatorParts {
             runtime: runtime.clone(),
             ring,
@@ -239,6 +244,7 @@ impl Engine {
                 node,
                 catalog: RefCell::new(catalog),
                 access: RefCell::new(Rc::new(AccessSnapshot::new(access, access_settings))),
+                password_hasher,
                 prepared: RefCell::new(PreparedCache::new(options.prepared_bytes_max)),
                 scratch: RefCell::default(),
                 events: Queue::new(EVENTS_MAX),
