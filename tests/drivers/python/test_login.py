@@ -7,7 +7,7 @@ import pytest
 from cassandra.auth import PlainTextAuthProvider
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, ExecutionProfile, NoHostAvailable
 from cassandra.connection import UnixSocketEndPoint
-from cassandra.policies import WhiteListRoundRobinPolicy
+from cassandra.policies import HostFilterPolicy, RoundRobinPolicy
 
 from conftest import CONFIGURATIONS, Node, name
 from server import PASSWORDS, SUPERUSER, Server
@@ -90,7 +90,41 @@ def test_a_name_and_a_hash_of_the_command_line():
 
 def test_the_owner_of_the_process_needs_no_password(node):
     socket = UnixSocketEndPoint(str(pathlib.Path(node.server.folder.name) / "maintenance" / "cql.m"))
-    profile = ExecutionProfile(load_balancing_policy=WhiteListRoundRobinPolicy([socket]), request_timeout=30)
+    policy = HostFilterPolicy(RoundRobinPolicy(), lambda host: host.endpoint == socket)
+    profile = ExecutionProfile(load_balancing_policy=policy, request_timeout=30)
     cluster = node.cluster(contact_points=[socket], execution_profiles={EXEC_PROFILE_DEFAULT: profile})
-    assert cluster.connect().execute("SELECT cluster_name FROM system.local").one().cluster_name == "Test Cluster"
+    session = cluster.connect()
+    assert session.execute("SELECT cluster_name FROM system.local").one().cluster_name == "Test Cluster"
+    session.execute("CREATE ROLE locked_out WITH PASSWORD = 'lost' AND LOGIN = true")
+    session.execute("ALTER ROLE locked_out WITH PASSWORD = 'found'")
+    found = connected(node, "locked_out", "found")
+    assert found.connect()
+    found.shutdown()
+    session.execute("DROP ROLE locked_out")
     cluster.shutdown()
+
+
+def test_a_role_that_a_statement_made_logs_in_until_it_may_not(node):
+    admin = connected(node, "cassandra", password(node))
+    session = admin.connect()
+    session.execute("CREATE ROLE app WITH PASSWORD = 'first' AND LOGIN = true")
+    app = connected(node, "app", "first")
+    assert app.connect().execute("SELECT cluster_name FROM system.local").one()
+    app.shutdown()
+    # The verification of the former password is remembered, and means nothing for another hash.
+    session.execute("ALTER ROLE app WITH PASSWORD = 'second'")
+    for secret, words in [("first", "Provided username app and/or password are incorrect"), ("second", None)]:
+        cluster = connected(node, "app", secret)
+        if words is None:
+            assert cluster.connect()
+        else:
+            with pytest.raises(NoHostAvailable, match=words):
+                cluster.connect()
+        cluster.shutdown()
+    session.execute("ALTER ROLE app WITH LOGIN = false")
+    cluster = connected(node, "app", "second")
+    with pytest.raises(NoHostAvailable, match="app is not permitted to log in"):
+        cluster.connect()
+    cluster.shutdown()
+    session.execute("DROP ROLE app")
+    admin.shutdown()
