@@ -3,6 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::task::{Context, Poll, Waker};
 
+use auth::{AccessChange, Attributes, PasswordHash, Permission, PermissionSet, Resource};
 use cluster::coordinator::PendingHints;
 use schema::{DdlContext, TableId};
 use topology::{Epoch, HostId, NodeIndex, Token, token_of};
@@ -72,8 +73,22 @@ fn clients() -> Vec<ClientInfo> {
     let started = Some(Started::new(5, options.into_iter()));
     let encryption = Some(Encryption { version: "TLSv1.3", suite: "TLS_AES_256_GCM_SHA384".to_owned() });
     vec![
-        ClientInfo { address: address(50_002), keyspace: None, request_count: 0, started: None, encryption: None },
-        ClientInfo { address: address(50_001), keyspace: Some("k".to_owned()), request_count: 7, started, encryption },
+        ClientInfo {
+            address: address(50_002),
+            keyspace: None,
+            username: "anonymous".to_owned(),
+            request_count: 0,
+            started: None,
+            encryption: None,
+        },
+        ClientInfo {
+            address: address(50_001),
+            keyspace: Some("k".to_owned()),
+            username: "ada".to_owned(),
+            request_count: 7,
+            started,
+            encryption,
+        },
     ]
 }
 
@@ -92,6 +107,26 @@ fn hints() -> Vec<NodeHints> {
     ]
 }
 
+/// Two roles, one of which inherits the other, with a grant, restrictions and an identity.
+fn access() -> Access {
+    let attributes = |may_log_in| Attributes { may_log_in, ..Attributes::default() };
+    let hash = Some(PasswordHash::dummy());
+    let set = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+    let select = PermissionSet::of(&[Permission::Select, Permission::Modify]);
+    let cidrs = ["10.0.0.0/8", "9.0.0.0/8", "fd00::/8"].map(|range| range.parse().expect("a range"));
+    Access::default().with_all(&[
+        AccessChange::PutRole("team".to_owned(), attributes(false)),
+        AccessChange::PutRole("ada".to_owned(), Attributes { hash, ..attributes(true) }),
+        AccessChange::AddMember { role: "team".to_owned(), member: "ada".to_owned() },
+        AccessChange::Grant("team".to_owned(), vec![(Resource::table("k", "t"), select)]),
+        AccessChange::Grant("ada".to_owned(), vec![(Resource::table("k", "t"), Permission::Alter.into())]),
+        AccessChange::PutDatacenters("ada".to_owned(), set(&["dc2", "dc1"])),
+        AccessChange::PutCidrGroup("office".to_owned(), cidrs.into()),
+        AccessChange::PutCidrGroups("ada".to_owned(), set(&["office"])),
+        AccessChange::PutIdentity { identity: "spiffe://a".to_owned(), role: "ada".to_owned() },
+    ])
+}
+
 /// Rows as text, a line each.
 fn system_tables() -> SystemTables {
     let making = std::pin::pin!(SystemTables::new(node(), async || {}));
@@ -108,7 +143,7 @@ fn shown(tables: &SystemTables, keyspace: &str, name: &str, partition: Option<&[
         .parts(
             table,
             (&user_schema(), &ring()),
-            &Gathered { clients: clients(), hints: hints(), ..Gathered::default() },
+            &Gathered { clients: clients(), hints: hints(), access: access(), ..Gathered::default() },
             partition,
         )
         .flatten()
@@ -287,7 +322,7 @@ fn places_are_in_the_order_of_tokens_or_of_keys() {
 fn views_show_the_node_as_it_is() {
     let tables = system_tables();
     expect_test::expect![[r#"
-        address='127.0.0.1' port=50001 client_options={'DRIVER_NAME': 'a driver', 'DRIVER_VERSION': '1.2'} connection_stage='ready' driver_name='a driver' driver_version='1.2' keyspace_name='k' protocol_version=5 request_count=7 ssl_cipher_suite='TLS_AES_256_GCM_SHA384' ssl_enabled=true ssl_protocol='TLSv1.3' username='anonymous'
+        address='127.0.0.1' port=50001 client_options={'DRIVER_NAME': 'a driver', 'DRIVER_VERSION': '1.2'} connection_stage='ready' driver_name='a driver' driver_version='1.2' keyspace_name='k' protocol_version=5 request_count=7 ssl_cipher_suite='TLS_AES_256_GCM_SHA384' ssl_enabled=true ssl_protocol='TLSv1.3' username='ada'
         address='127.0.0.1' port=50002 connection_stage='establishing' request_count=0 ssl_enabled=false username='anonymous'"#]].assert_eq(&shown(&tables, "system_views", "clients", None));
     expect_test::expect!["name='commitlog_sync' value='group'"].assert_eq(&shown(
         &tables,
@@ -309,4 +344,46 @@ fn virtual_tables_are_listed_apart() {
         keyspace_name='system_virtual_schema'"#]]
     .assert_eq(&keyspaces);
     assert!(shown(&tables, "system_virtual_schema", "columns", None).contains("column_name='keyspace_name'"));
+}
+
+#[test]
+fn tables_of_system_auth_show_roles_and_permissions() {
+    let tables = system_tables();
+    let mut all = String::new();
+    for name in [
+        "roles",
+        "role_members",
+        "role_permissions",
+        "resource_role_permissons_index",
+        "network_permissions",
+        "cidr_permissions",
+        "cidr_groups",
+        "identity_to_role",
+    ] {
+        all.push_str(&format!("{name}\n{}\n", shown(&tables, "system_auth", name, None)));
+    }
+    expect_test::expect![[r#"
+        roles
+        role='team' can_login=false is_superuser=false
+        role='ada' can_login=true is_superuser=false member_of={'team'} salted_hash='$2a$10$abcdefghijklmnopqrstuuMoDrhIhDgUqbdSNZcoNfCqWG2JqGG62'
+        role_members
+        role='team' member='ada'
+        role_permissions
+        role='team' resource='data/k/t' permissions={'MODIFY', 'SELECT'}
+        role='ada' resource='data/k/t' permissions={'ALTER'}
+        resource_role_permissons_index
+        resource='data/k/t' role='ada'
+        resource='data/k/t' role='team'
+        network_permissions
+        role='ada' dcs={'dc1', 'dc2'}
+        cidr_permissions
+        role='ada' cidr_groups={'office'}
+        cidr_groups
+        cidr_group='office' cidrs={('9.0.0.0', 8), ('10.0.0.0', 8), ('fd00:0:0:0:0:0:0:0', 8)}
+        identity_to_role
+        identity='spiffe://a' role='ada'
+    "#]].assert_eq(&all);
+    let ada = shown(&tables, "system_auth", "role_permissions", Some(b"ada"));
+    assert_eq!(ada, "role='ada' resource='data/k/t' permissions={'ALTER'}");
+    assert_eq!(shown(&tables, "system_auth", "roles", Some(b"nobody")), "");
 }
