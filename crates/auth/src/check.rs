@@ -205,7 +205,7 @@ fn is_readable(resource: &Resource) -> bool {
 fn refuse_change_of_system(permission: Permission, resource: &Resource) -> Result<(), AccessError> {
     let changes = matches!(permission, Permission::Create | Permission::Alter | Permission::Drop);
     let Some(keyspace) = resource.keyspace().filter(|_| changes) else { return Ok(()) };
-    if system_keyspaces::is_local(keyspace) {
+    if system_keyspaces::is_local(keyspace) || system_keyspaces::is_virtual(keyspace) {
         return Err(unauthorized(format!("{keyspace} keyspace is not user-modifiable.")));
     }
     let is_replication = permission == Permission::Alter && matches!(resource, Resource::Keyspace(_));
