@@ -23,9 +23,11 @@ pub use random::random;
 pub use ring::{Ring, check_ring, deviate_ring, mark_ring, record_ring, replay_ring, settle_ring};
 pub use suite::Suite;
 
+pub(crate) use client::{Client, Reply};
+pub(crate) use commands::recorded_by;
 pub(crate) use request::run as run_block;
 pub(crate) use script::{Block, Script};
-pub(crate) use session::Session;
+pub(crate) use session::{Session, must};
 
 /// A real server, and what it was started with.
 #[derive(Clone, Debug)]

@@ -222,10 +222,12 @@ fn wait_for(servers: &mut [(Purpose, Cassandra)]) -> Result<(), String> {
 
 /// How the runner is told of servers: `configuration=hash@address`.
 fn named(servers: &[(Purpose, Cassandra)]) -> Vec<String> {
-    let name = |(purpose, server): &(Purpose, Cassandra)| {
-        format!("{}={}@127.0.0.1:{}", purpose.name(), purpose.hash(), server.port)
-    };
-    servers.iter().map(name).collect()
+    servers.iter().map(|(purpose, server)| name(*purpose, server)).collect()
+}
+
+/// A server as the runner takes it.
+pub fn name(purpose: Purpose, server: &Cassandra) -> String {
+    format!("{}={}@127.0.0.1:{}", purpose.name(), purpose.hash(), server.port)
 }
 
 /// A port that is free, with the two behind it.

@@ -237,7 +237,7 @@ impl Tally {
 }
 
 /// What a file's header says of its servers.
-fn recorded_by(peers: &[Peer]) -> String {
+pub fn recorded_by(peers: &[Peer]) -> String {
     let peers = peers.iter().map(|peer| format!("{} {}", peer.configuration, peer.hash));
     std::iter::once(VERSION.to_string()).chain(peers).collect::<Vec<_>>().join(", ")
 }

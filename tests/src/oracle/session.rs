@@ -121,10 +121,10 @@ impl Session {
     ) -> Result<Result<&mut Client, Vec<String>>, String> {
         let version = version.unwrap_or(VERSION);
         let key = (version, role.to_string());
-        if !self.clients.contains_key(&key) {
-            if let Err(lines) = self.log_in(version, role, role)? {
-                return Ok(Err(lines));
-            }
+        if !self.clients.contains_key(&key)
+            && let Err(lines) = self.log_in(version, role, role)?
+        {
+            return Ok(Err(lines));
         }
         Ok(Ok(self.clients.get_mut(&key).expect("it has logged in")))
     }
@@ -158,6 +158,12 @@ impl Session {
 
     /// Drops what other scripts left and makes the keyspace. Connections are new for each script: USE stays on one.
     fn begin(&mut self) -> Result<(), String> {
+        let client = self.clear()?;
+        self.make_keyspace(client)
+    }
+
+    /// Drops what other scripts left.
+    fn clear(&mut self) -> Result<Client, String> {
         self.clients.clear();
         let mut client = self.own()?;
         for keyspace in keyspaces(&mut client)?.iter().filter(|name| !is_of_the_system(name)) {
@@ -166,7 +172,12 @@ impl Session {
         if self.is_guarded {
             drop_roles(&mut client)?;
         }
-        self.make_keyspace(client)
+        Ok(client)
+    }
+
+    /// The superuser's client, after all that others left was dropped.
+    pub fn begun(mut self) -> Result<Client, String> {
+        self.clear()
     }
 
     /// Makes that keyspace anew and uses it from now on; the others stay.
@@ -223,7 +234,7 @@ fn drop_keyspace(client: &mut Client, keyspace: &str) -> Result<(), String> {
     must(client, &text).or_else(|_| must(client, &text)).map(drop)
 }
 
-pub(super) fn must(client: &mut Client, text: &str) -> Result<Reply, String> {
+pub fn must(client: &mut Client, text: &str) -> Result<Reply, String> {
     let query = Query { text, params: QueryParams::new(Consistency::One) };
     let reply = client.ask(&Request::Query(query))?;
     match reply.response()?.1 {
