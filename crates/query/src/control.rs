@@ -3,6 +3,7 @@
 //! Shard 0 decides on schema changes and truncations, one after the other, since it holds the metadata log; it then has
 //! every shard take them over before the client is answered.
 
+use auth::AccessChange;
 use cluster::coordinator::PendingHints;
 use cluster::paxos::Bound;
 use schema::{SchemaChange, SchemaEvent, TableId};
@@ -10,6 +11,7 @@ use storage::{FilesToTakeIn, ReplayPosition};
 use topology::operations::Operation;
 use topology::{Epoch, HostId, Node, NodeIndex};
 
+use crate::access::AccessIntention;
 use crate::clients::ClientInfo;
 use crate::error::QueryError;
 use crate::event::Event;
@@ -28,6 +30,22 @@ pub(crate) struct InstalledRing {
     pub(crate) tenure: u64,
 }
 
+/// Changes of roles and permissions on their way to the shards' snapshots.
+#[derive(Debug, Clone)]
+pub(crate) enum AccessUpdate {
+    /// Of the state that the shard has.
+    Changes(Vec<AccessChange>),
+    /// Of the empty one: the state as a whole was taken over from another node.
+    Whole(Vec<AccessChange>),
+}
+
+impl AccessUpdate {
+    /// True if it leaves each state as it is.
+    pub(crate) fn is_none(&self) -> bool {
+        matches!(self, AccessUpdate::Changes(changes) if changes.is_empty())
+    }
+}
+
 /// A call to another shard, or to this one.
 #[derive(Debug)]
 pub(crate) enum ControlRequest {
@@ -37,6 +55,13 @@ pub(crate) enum ControlRequest {
         text: String,
         /// The session's keyspace.
         keyspace: Option<String>,
+        /// The role that is to have all permissions on what the statement makes.
+        creator: Option<String>,
+    },
+    /// To shard 0: carry out a statement about roles.
+    Access {
+        /// The statement, without a password.
+        intention: AccessIntention,
     },
     /// To shard 0: empty a table.
     Truncate {
@@ -54,6 +79,8 @@ pub(crate) enum ControlRequest {
         ring: Option<InstalledRing>,
         /// The changes of the schema, in order.
         changes: Vec<SchemaChange>,
+        /// The changes of roles and permissions, in order.
+        access: AccessUpdate,
     },
     /// From shard 0: all shards have applied an entry.
     Reached {
@@ -166,6 +193,8 @@ pub(crate) enum LeftRequest {
 pub(crate) enum ControlReply {
     /// A schema statement's outcome.
     Ddl(Result<DdlOutcome, QueryError>),
+    /// The warnings of a statement about roles.
+    Access(Result<Vec<String>, QueryError>),
     /// A truncation's outcome.
     Truncated(Result<(), QueryError>),
     /// What came of a flush.

@@ -4,6 +4,7 @@
 //! all. What must wait (another shard, a full log buffer, a long read, a schema change) is run as a task by
 //! [`Engine::run`], from a copy of its frame.
 
+mod access;
 mod agreed;
 mod batch;
 mod call;
@@ -67,6 +68,7 @@ use storage::LogSequence;
 use topology::operations::Operation;
 use topology::{Ring, Sharder, Strategies};
 
+use crate::access::{AccessSnapshot, PasswordHasher};
 use crate::catalog::Catalog;
 use crate::clients::Clients;
 use crate::clock::TimestampClock;
@@ -103,6 +105,8 @@ struct Inner {
     strategies: Strategies,
     node: NodeInfo,
     catalog: RefCell<Rc<Catalog>>,
+    access: RefCell<Rc<AccessSnapshot>>,
+    password_hasher: Option<Rc<dyn PasswordHasher>>,
     prepared: RefCell<PreparedCache>,
     clock: TimestampClock,
     scratch: RefCell<Scratch>,
@@ -187,6 +191,9 @@ impl Engine {
             seats,
             storage,
             schema,
+            access,
+            access_settings,
+            password_hasher,
             ring,
             operations,
             tenure,
@@ -200,6 +207,7 @@ impl Engine {
             strategies,
             node,
         } = parts;
+        assert!(password_hasher.is_some() || !access_settings.has_passwords, "passwords that are set are hashed");
         let coordinator = Coordinator::new(CoordinatorParts {
             runtime: runtime.clone(),
             ring,
@@ -229,6 +237,8 @@ impl Engine {
                 strategies,
                 node,
                 catalog: RefCell::new(catalog),
+                access: RefCell::new(Rc::new(AccessSnapshot::new(access, access_settings))),
+                password_hasher,
                 prepared: RefCell::new(PreparedCache::new(options.prepared_bytes_max)),
                 scratch: RefCell::default(),
                 events: Queue::new(EVENTS_MAX),
@@ -302,6 +312,11 @@ impl Engine {
     /// The users' schema as this shard sees it now.
     pub fn schema(&self) -> Schema {
         self.inner.catalog.borrow().schema.clone()
+    }
+
+    /// Roles and permissions as this shard sees them now.
+    pub fn access(&self) -> Rc<AccessSnapshot> {
+        self.inner.access.borrow().clone()
     }
 
     /// The engine's counters.

@@ -6,6 +6,7 @@
 
 use std::rc::Rc;
 
+use auth::{Access, Settings};
 use cluster::coordinator::{HintOptions, ReplicaReply, ReplicaRequest, TimeoutOptions};
 use cluster::paxos::Bound;
 use internode::{LocalNode, PeerSocket};
@@ -17,6 +18,7 @@ use topology::nodes::Registry;
 use topology::operations::{Operation, Operations};
 use topology::{Epoch, HostId, Ring, Strategies};
 
+use crate::access::PasswordHasher;
 use crate::control::{ControlReply, ControlRequest};
 use crate::hand_over::{HandedBack, HandedOver};
 use crate::{Guardrails, NodeInfo};
@@ -99,6 +101,12 @@ pub struct EngineParts {
     pub storage: storage::Shard,
     /// The schema that the storage was opened with.
     pub schema: Schema,
+    /// Roles and permissions in the same state.
+    pub access: Access,
+    /// How clients log in, and if permissions are checked.
+    pub access_settings: Settings,
+    /// Computes the hashes of passwords; `None` only where the settings have no passwords.
+    pub password_hasher: Option<Rc<dyn PasswordHasher>>,
     /// The cluster's ring.
     pub ring: Rc<Ring>,
     /// The operations of the cluster's state.

@@ -6,11 +6,11 @@ use std::net::IpAddr;
 /// A value that a row may lack.
 pub(crate) type Value = Option<Vec<u8>>;
 
-pub(super) fn text(value: &str) -> Value {
+pub(crate) fn text(value: &str) -> Value {
     Some(value.as_bytes().to_vec())
 }
 
-pub(super) fn boolean(value: bool) -> Value {
+pub(crate) fn boolean(value: bool) -> Value {
     Some(vec![u8::from(value)])
 }
 
@@ -60,7 +60,7 @@ pub(crate) fn texts<'a>(values: impl IntoIterator<Item = &'a str>) -> Value {
 }
 
 /// A map of texts.
-pub(super) fn text_map(entries: &BTreeMap<String, String>) -> Value {
+pub(crate) fn text_map(entries: &BTreeMap<String, String>) -> Value {
     blob_map(entries.iter().map(|(key, value)| (key.as_str(), value.as_bytes())))
 }
 

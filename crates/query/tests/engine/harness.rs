@@ -1,12 +1,14 @@
 //! A node without sockets: engines on a real runtime, and a client that speaks frames to one of them.
 
 use std::future::Future;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
+use auth::{Access, AccessChange, PasswordHash, Settings};
 use cql_protocol::request::{Batch, BatchBuilder, BatchKind, BatchQuery, Execute, Prepare, Query, Request};
 use cql_protocol::response::ResponsePrefix;
 use cql_protocol::{
@@ -17,8 +19,9 @@ use membership::{OperationsDomain, TopologyDomain};
 use metadata::{Domains, MetadataLog, Opened, Start, Started, Way};
 use planted::Planted;
 use query::{
-    AccessDomain, Engine, EngineOptions, EngineParts, EngineSeats, Guardrails, LowBoundDomain, NodeInfo, Outcome,
-    SchemaDomain, Session, TruncationsDomain, engine_seats, pending_truncations, truncations_of,
+    AccessDomain, Engine, EngineOptions, EngineParts, EngineSeats, Guardrails, HasherIsBusy, Hashing, LowBoundDomain,
+    NodeInfo, Outcome, PasswordHasher, SchemaDomain, Session, TruncationsDomain, engine_seats, pending_truncations,
+    truncations_of,
 };
 use runtime::sync::oneshot;
 use runtime::{MeshSeat, Options, Runtime, ShardId};
@@ -28,6 +31,26 @@ use topology::{Epoch, HostId, Node, NodeIndex, Ring, Sharder, Token};
 
 /// Aim for the longest poll. The tests' build is several times slower than the server's, whose polls the black-box suites look at.
 const POLL_AIM: Duration = Duration::from_millis(25);
+
+/// The settings of `AllowAllAuthenticator`.
+const ALLOW_ALL: Settings = Settings { authenticates: false, has_passwords: false, authorizes: false };
+
+/// The settings of `PasswordAuthenticator` and `CassandraAuthorizer`.
+const SECURED: Settings = Settings { authenticates: true, has_passwords: true, authorizes: true };
+
+/// Computes hashes at once, and refuses the password `busy`.
+struct DirectHasher;
+
+impl PasswordHasher for DirectHasher {
+    fn hash(&self, password: String, _client: Option<SocketAddr>) -> Hashing<'_> {
+        Box::pin(async move {
+            match &*password {
+                "busy" => Err(HasherIsBusy("Too many passwords are being hashed".to_owned())),
+                password => Ok(PasswordHash::of_password(password, [7; 16])),
+            }
+        })
+    }
+}
 
 /// A folder that goes when the test ends.
 pub struct Folder(PathBuf);
@@ -59,6 +82,7 @@ struct Boot {
     /// The epoch of the state that the schema is of.
     epoch: Option<Epoch>,
     changes: Vec<SchemaChange>,
+    access: Vec<AccessChange>,
     truncations: Truncations,
 }
 
@@ -75,6 +99,7 @@ struct Seat {
     commands: MeshSeat<Command, ()>,
     dir: PathBuf,
     guardrails: Guardrails,
+    access_settings: Settings,
     alarm: Arc<AtomicBool>,
 }
 
@@ -112,7 +137,16 @@ where
     F: Fn(Client) -> Fut + Send + Sync + Copy,
     Fut: Future<Output = ()>,
 {
-    run(dir, shards, guardrails, |client, _, _| test(client));
+    run(dir, shards, (guardrails, ALLOW_ALL), |client, _, _| test(client));
+}
+
+/// The same for a node whose clients log in and whose permissions are checked.
+pub fn run_secured<F, Fut>(dir: &Path, shards: u16, test: F)
+where
+    F: Fn(Client) -> Fut + Send + Sync + Copy,
+    Fut: Future<Output = ()>,
+{
+    run(dir, shards, (&Guardrails::default(), SECURED), |client, _, _| test(client));
 }
 
 /// The same for a test that looks below the engine.
@@ -121,10 +155,10 @@ where
     F: Fn(Client, Runtime, Shard) -> Fut + Send + Sync + Copy,
     Fut: Future<Output = ()>,
 {
-    run(dir, shards, &Guardrails::default(), test);
+    run(dir, shards, (&Guardrails::default(), ALLOW_ALL), test);
 }
 
-fn run<F, Fut>(dir: &Path, shards: u16, guardrails: &Guardrails, test: F)
+fn run<F, Fut>(dir: &Path, shards: u16, (guardrails, access_settings): (&Guardrails, Settings), test: F)
 where
     F: Fn(Client, Runtime, Shard) -> Fut + Send + Sync + Copy,
     Fut: Future<Output = ()>,
@@ -134,8 +168,8 @@ where
     let seats = engine_seats(shards).into_iter().zip(commands);
     let mains: Vec<_> = seats
         .map(|(engine, commands)| {
-            let seat =
-                Seat { engine, commands, dir: dir.to_path_buf(), guardrails: guardrails.clone(), alarm: alarm.clone() };
+            let (dir, guardrails, alarm) = (dir.to_path_buf(), guardrails.clone(), alarm.clone());
+            let seat = Seat { engine, commands, dir, guardrails, access_settings, alarm };
             move |runtime: Runtime| shard_main(runtime, seat, test)
         })
         .collect();
@@ -184,6 +218,9 @@ where
                     seats: engine_seat.take().expect("opened once"),
                     storage: opened.0.clone(),
                     schema: opened.1,
+                    access: Access::default().with_all(&boot.access),
+                    access_settings: seat.access_settings,
+                    password_hasher: seat.access_settings.has_passwords.then(|| Rc::new(DirectHasher) as _),
                     ring: Rc::new(ring()),
                     operations: Vec::new(),
                     tenure: 0,
@@ -293,6 +330,7 @@ fn boot_of(started: &Started) -> Boot {
         epoch: Some(Epoch(started.parts.member.state().epoch().0)),
         number: started.local.boot.map_or(1, |number| number + 1),
         changes: started.cluster.of::<SchemaDomain>().as_changes(),
+        access: started.cluster.of::<AccessDomain>().as_changes(),
         truncations: truncations_of(&started.local),
     }
 }
@@ -367,6 +405,20 @@ pub struct Client {
 }
 
 impl Client {
+    /// The same engine's client that has logged in as a role.
+    pub fn as_role(&self, role: &str) -> Client {
+        let session = Session::new();
+        session.log_in(role);
+        Client { session, ..self.clone() }
+    }
+
+    /// The same engine's client on the maintenance socket.
+    pub fn as_owner(&self) -> Client {
+        let session = Session::new();
+        session.log_in_maintenance();
+        Client { session, ..self.clone() }
+    }
+
     fn new(engine: Engine) -> Client {
         Client { engine, session: Session::new(), version: Version::V4 }
     }

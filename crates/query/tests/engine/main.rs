@@ -19,6 +19,7 @@ mod limits;
 mod paging;
 mod requests;
 mod rings;
+mod roles;
 mod scripts;
 mod tombstones;
 mod tracing;

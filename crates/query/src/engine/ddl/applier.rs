@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::rc::{Rc, Weak};
 
+use auth::Schemas;
 use cluster::paxos::LowBound;
 use membership::{OperationsDomain, TopologyDomain};
 use metadata::group::{Applier, Applying, Configuration, GroupMessage, Index, NodeId, Plan, Planner, ProposalId};
@@ -17,9 +18,10 @@ use super::intention::{self, Intention, TruncateIntention, truncations_beside};
 use super::low_bound::{LOW_BOUND, plan_low_bound};
 use super::nodes::NodesPlanner;
 use super::rows::NodeTruncations;
-use crate::control::{ControlRequest, InstalledRing};
+use crate::access::{ACCESS, datacenters, grants_beside, plan_bytes};
+use crate::control::{AccessUpdate, ControlRequest, InstalledRing};
 use crate::discarded::snapshot_time;
-use crate::domain::{LowBoundDomain, SchemaDomain, TruncationsDomain};
+use crate::domain::{AccessDomain, LowBoundDomain, SchemaDomain, TruncationsDomain};
 use crate::engine::{Engine, Inner};
 use crate::error::QueryError;
 use crate::event::Event;
@@ -73,7 +75,7 @@ impl EngineApplier {
         engine.on_all_shards(bounded).await.map(drop)
     }
 
-    /// Applies an entry: nodes, operations and schema at once, since one may mean nothing without the other.
+    /// Applies an entry: nodes, operations, schema and access at once, since one may mean nothing without the other.
     async fn apply_entry(
         &self,
         engine: &Engine,
@@ -82,7 +84,7 @@ impl EngineApplier {
     ) -> Result<(), QueryError> {
         const APPLIED: &str = "the group's state has applied it";
         let mut next = self.nodes.borrow().clone();
-        let (mut changes, mut bound) = (Vec::new(), None);
+        let (mut changes, mut access, mut bound) = (Vec::new(), Vec::new(), None);
         for part in entry.parts() {
             match part.domain {
                 TopologyDomain::ID => {
@@ -97,6 +99,9 @@ impl EngineApplier {
                 SchemaDomain::ID => {
                     changes.extend(SchemaDomain::decode(part.version, &part.bytes).expect(APPLIED));
                 }
+                AccessDomain::ID => {
+                    access.extend(AccessDomain::decode(part.version, &part.bytes).expect(APPLIED));
+                }
                 LowBoundDomain::ID => {
                     let changes = LowBoundDomain::decode(part.version, &part.bytes).expect(APPLIED);
                     bound = Some(self.low_bound.borrow().with_all(changes));
@@ -104,7 +109,8 @@ impl EngineApplier {
                 _ => {}
             }
         }
-        let followed = self.follow(engine, (epoch, Some(id)), next, &changes).await;
+        let access = AccessUpdate::Changes(access);
+        let followed = self.follow(engine, (epoch, Some(id)), next, (&changes, access)).await;
         let bounded = match bound {
             Some(bound) => self.bound(engine, epoch, bound).await,
             None => Ok(()),
@@ -112,14 +118,14 @@ impl EngineApplier {
         followed.and(bounded)
     }
 
-    /// Has all shards plan by the nodes, the operations and the schema as they are now: by a proposal, or by a state that was taken over as a whole. A node that is not
+    /// Has all shards plan by the nodes, the operations, the schema and access as they are now: by a proposal, or by a state that was taken over as a whole. A node that is not
     /// among them yet goes on alone.
     async fn follow(
         &self,
         engine: &Engine,
         (epoch, id): (Index, Option<ProposalId>),
         next: Nodes,
-        changes: &[SchemaChange],
+        changes: (&[SchemaChange], AccessUpdate),
     ) -> Result<(), QueryError> {
         let before = self.nodes.replace(next.clone());
         let operations: Vec<Operation> = next.operations.all().cloned().collect();
@@ -169,6 +175,7 @@ impl Planner for EngineApplier {
         }
         let planned = match intention.first() {
             Some(&intention::TRUNCATE) => plan_truncate(state, intention),
+            Some(&ACCESS) => plan_access(state, intention, &engine),
             Some(&LOW_BOUND) => {
                 let now = engine.inner.runtime.wall_clock_micros();
                 plan_low_bound(state, intention, (&engine.inner.strategies, now))
@@ -185,6 +192,14 @@ fn plan_truncate(state: &ClusterState, intention: &[u8]) -> Option<Entry> {
     Some(Entry::of(TruncationsDomain::part(&[change])))
 }
 
+fn plan_access(state: &ClusterState, intention: &[u8], engine: &Engine) -> Option<Entry> {
+    let catalog = engine.catalog();
+    let schemas = Schemas { users: state.of::<SchemaDomain>(), system: catalog.system.schema() };
+    let datacenters = datacenters(&engine.inner.coordinator.ring());
+    let changes = plan_bytes(intention, state.of::<AccessDomain>(), schemas, &datacenters);
+    (!changes.is_empty()).then(|| Entry::of(AccessDomain::part(&changes)))
+}
+
 fn plan_statement(state: &ClusterState, intention: &[u8], inner: &Inner) -> Option<Entry> {
     let (schema, truncations) = (state.of::<SchemaDomain>(), state.of::<TruncationsDomain>());
     let intention = Intention::decode(intention).ok()?;
@@ -192,10 +207,12 @@ fn plan_statement(state: &ClusterState, intention: &[u8], inner: &Inner) -> Opti
     let operations = NodesPlanner::of(state, &inner.strategies).beside(&changes).ok()?;
     let dropped = dropped_by(schema, &changes);
     let beside = truncations_beside((schema, truncations), &changes, &dropped, intention.new_id);
+    let grants = grants_beside((schema, state.of::<AccessDomain>()), &changes, intention.creator.as_deref());
     let parts = [
         (!changes.is_empty()).then(|| SchemaDomain::part(&changes)),
         (!operations.is_empty()).then(|| OperationsDomain::part(&operations)),
         (!beside.is_empty()).then(|| TruncationsDomain::part(&beside)),
+        (!grants.is_empty()).then(|| AccessDomain::part(&grants)),
     ];
     let parts: Vec<Part> = parts.into_iter().flatten().collect();
     (!parts.is_empty()).then(|| Entry::new(parts))
@@ -225,7 +242,8 @@ impl Applier for EngineApplier {
                 return engine.group().end(reason);
             }
             let changes = replacing(&engine.schema(), state.of::<SchemaDomain>());
-            let followed = self.follow(&engine, (epoch, None), Nodes::of(&state), &changes).await;
+            let access = AccessUpdate::Whole(state.of::<AccessDomain>().as_changes());
+            let followed = self.follow(&engine, (epoch, None), Nodes::of(&state), (&changes, access)).await;
             let bounded = self.bound(&engine, epoch, state.of::<LowBoundDomain>().clone()).await;
             if let Err(error) = followed.and(bounded) {
                 tracing::error!(%error, "state of another node not applied by all shards");
@@ -279,9 +297,9 @@ async fn apply_to_shards(
     engine: &Engine,
     (epoch, id): (Index, Option<ProposalId>),
     ring: Option<InstalledRing>,
-    changes: &[SchemaChange],
+    (changes, access): (&[SchemaChange], AccessUpdate),
 ) -> Result<(), QueryError> {
-    if ring.is_none() && changes.is_empty() {
+    if ring.is_none() && changes.is_empty() && access.is_none() {
         return Ok(());
     }
     let before = engine.schema();
@@ -290,7 +308,12 @@ async fn apply_to_shards(
     if let Err(error) = engine.flush_for_snapshot(&dropped).await {
         tracing::warn!(%error, "snapshot of a dropped table lacks its last writes");
     }
-    let apply = || ControlRequest::Apply { epoch: Epoch(epoch.0), ring: ring.clone(), changes: changes.to_vec() };
+    let apply = || ControlRequest::Apply {
+        epoch: Epoch(epoch.0),
+        ring: ring.clone(),
+        changes: changes.to_vec(),
+        access: access.clone(),
+    };
     engine.on_all_shards(apply).await?;
     // A client that hears of the change may use any shard at once, so all must have it by then.
     for event in &events {
