@@ -14,7 +14,7 @@ const TIME: Duration = Duration::from_secs(3600);
 /// All rows, not a third of them.
 const ALL: &str = "all";
 
-/// `cargo xtask access matrix [--record]`.
+/// `cargo xtask access matrix [--record [ROW…]]`.
 pub fn run(arguments: &[String]) -> Result<(), String> {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match words[..] {
@@ -22,12 +22,13 @@ pub fn run(arguments: &[String]) -> Result<(), String> {
             build_product(TIME)?;
             runner(&["matrix", "check", ALL])
         }
-        ["matrix", "--record"] => {
+        ["matrix", "--record", ref rows @ ..] => {
             // Before the server starts, which would wait for the compiler.
             built::test("tests", "peers", BUILD_TIME)?;
             let purpose = Purpose::AnswersOfGuarded;
             let server = Cassandra::start(purpose, oracle::free_port()?, None)?;
-            runner(&["matrix", "record", &oracle::name(purpose, &server)])
+            let argument = oracle::name(purpose, &server);
+            runner(&[&["matrix", "record", argument.as_str()], rows].concat())
         }
         _ => Err("the task is `access matrix`, or `access matrix --record`".into()),
     }

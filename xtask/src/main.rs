@@ -85,7 +85,7 @@ cargo xtask <task>
   oracle reference   regenerate docs/cql-coverage.md: the CQL that the scripts cover
   oracle --sstables [ours | theirs | peers] [NAME…]
                      read SSTables of Helenus with a real Cassandra and its tools, and those of Cassandra with Helenus
-  access matrix [--record]
+  access matrix [--record [ROW…]]
                      check each permission on each level against the verdicts of a real Cassandra; --record asks one for them (10 minutes)
   fixtures [--all FOLDER] [VERSION…] [NAME…]
                      have a real Cassandra write the SSTable fixtures of the tests: da, oa, nb, me; --all: with dumps and answers

@@ -12,18 +12,26 @@ const LACKS: [&str; 2] = ["views", "functions"];
 /// Differences of one row that are shown.
 const SHOWN_MAX: usize = 8;
 
-/// Writes a real server's verdicts into the file.
-pub fn record(peer: &Peer) -> Result<bool, String> {
+/// Writes a real server's verdicts on the rows of these names into the file, or on all rows.
+pub fn record(peer: &Peer, names: &[&str]) -> Result<bool, String> {
     let mut matrix = Matrix::read()?;
-    let rows: Vec<&Row> = matrix.rows.iter().collect();
+    let recorded = recorded_by(std::slice::from_ref(peer));
+    if !names.is_empty() && matrix.recorded != recorded {
+        return Err(format!("the other rows were recorded from `{}`; the server now is `{recorded}`", matrix.recorded));
+    }
+    let is_named = |row: &Row| names.is_empty() || names.contains(&row.name.as_str());
+    let rows: Vec<&Row> = matrix.rows.iter().filter(|row| is_named(row)).collect();
+    if let Some(name) = names.iter().find(|name| !rows.iter().any(|row| row.name == **name)) {
+        return Err(format!("there is no row `{name}`"));
+    }
     let verdicts = run::run(&peer.address, &matrix, &rows, &[])?;
     let cells: usize = verdicts.iter().map(|verdicts| verdicts.cells).sum();
-    for (row, verdicts) in matrix.rows.iter_mut().zip(verdicts) {
+    println!("recorded {} statements in {cells} cells", rows.len());
+    for (row, verdicts) in matrix.rows.iter_mut().filter(|row| is_named(row)).zip(verdicts) {
         row.answers = Some(verdicts);
     }
-    matrix.recorded = recorded_by(std::slice::from_ref(peer));
+    matrix.recorded = recorded;
     matrix.write()?;
-    println!("recorded {} statements in {cells} cells", matrix.rows.len());
     Ok(true)
 }
 
