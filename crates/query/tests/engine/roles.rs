@@ -200,3 +200,36 @@ fn an_anonymous_client_has_no_rights_where_permissions_are_checked() {
         assert_eq!(answer(&client.as_owner(), "GRANT SELECT ON ALL KEYSPACES TO r").await, refused);
     });
 }
+
+#[test]
+fn system_auth_shows_the_state_and_takes_no_writes() {
+    let folder = Folder::new("system-auth");
+    run_secured(folder.path(), 2, |client| async move {
+        let owner = client.as_owner();
+        must(&owner, "CREATE USER ada").await;
+        must(&owner, "GRANT SELECT ON system_auth.roles TO ada").await;
+        let refused = "Unauthorized: Granting permissions on system keyspaces is strictly limited, this operation is not permitted";
+        assert_eq!(answer(&owner, "GRANT MODIFY ON system_auth.roles TO ada").await, refused);
+        let rows = "roles: role | can_login | is_superuser\nada | True | False";
+        assert_eq!(answer(&owner, "SELECT role, can_login, is_superuser FROM system_auth.roles").await, rows);
+        let of_ada = "SELECT resource FROM system_auth.role_permissions WHERE role = 'ada'";
+        assert_eq!(answer(&owner, of_ada).await, "role_permissions: resource\ndata/system_auth/roles");
+        let unwritable = "Invalid: the tables of keyspace system_auth cannot be written to";
+        for (text, refused) in [
+            ("INSERT INTO system_auth.roles (role, is_superuser) VALUES ('ada', true)", unwritable),
+            ("UPDATE system_auth.roles SET is_superuser = true WHERE role = 'ada'", unwritable),
+            ("DELETE FROM system_auth.roles WHERE role = 'ada'", unwritable),
+            ("TRUNCATE system_auth.roles", "Invalid: the tables of keyspace system_auth cannot be truncated"),
+            ("DROP TABLE system_auth.roles", "Unauthorized: Cannot DROP <table system_auth.roles>"),
+            ("ALTER TABLE system_auth.roles ADD x int", "Unauthorized: Cannot ALTER <table system_auth.roles>"),
+            (
+                "CREATE TABLE system_auth.t (k int PRIMARY KEY)",
+                "Unauthorized: Cannot CREATE <all tables in system_auth>",
+            ),
+            ("DROP KEYSPACE system_auth", "Unauthorized: Cannot DROP <keyspace system_auth>"),
+        ] {
+            assert_eq!(answer(&owner, text).await, refused, "{text}");
+        }
+        assert_eq!(answer(&owner, of_ada).await, "role_permissions: resource\ndata/system_auth/roles");
+    });
+}
