@@ -52,4 +52,4 @@ pub use statement::{Schemas, plain_password, set_hash};
 #[cfg(test)]
 mod samples;
 #[cfg(test)]
-mod scripts;
+mod tests;

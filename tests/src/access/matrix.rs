@@ -159,7 +159,7 @@ impl Row {
         self.key("on").unwrap_or_default().split(' ').map(String::from).collect()
     }
 
-    /// What the user holds in each cell.
+    /// The grants that the user holds in each cell.
     pub fn held(&self) -> Vec<Grant> {
         let held = self.key("held").into_iter().flat_map(|held| held.split(", "));
         held.filter_map(|grant| grant.split_once(' ')).map(|(a, b)| (a.into(), b.into())).collect()

@@ -4,20 +4,12 @@ use crate::Builder;
 use crate::oracle::script::{FOLDER, GUARDED_FOLDER, Script, find_in};
 use crate::oracle::session::Session;
 
-/// Helenus's settings for the guarded suite: what the real server of the configuration `guarded` has, as far as Helenus knows it.
+/// Helenus's settings for the guarded suite: those of the real server's configuration `guarded` that Helenus takes, and a hash of the superuser's password,
+/// `cassandra`, which is made with the least cost.
 const GUARDED: &str = "\
 authenticator: PasswordAuthenticator
 authorizer: CassandraAuthorizer
-network_authorizer: CassandraNetworkAuthorizer
-cidr_authorizer:
-  class_name: CassandraCIDRAuthorizer
-  parameters:
-    cidr_authorizer_mode: ENFORCE
-dynamic_data_masking_enabled: true
-materialized_views_enabled: true
-sasi_indexes_enabled: true
-user_defined_functions_enabled: true
-auth_superuser_salted_password: $2a$04$kzOT7cI7ZjWDhMNoPS9X7uTHAmRtv.fj7PX1UI7S3pc2vYMYqXrjS
+auth_superuser_salted_password: $2a$04$abcdefghijklmnopqrstuupECqE3.KFtytTZJFI/DU/4Xz5o6X3TG
 ";
 
 /// A suite of scripts.

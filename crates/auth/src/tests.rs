@@ -1,6 +1,6 @@
 //! The scripts of clients that log in, against the pure functions: statements about roles get the answers that a real Cassandra gave.
 //!
-//! What other statements were answered is taken for true, as far as it says which objects there are: those follow the recording.
+//! Answers to other statements are taken for true, as far as they say which objects there are.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
