@@ -211,7 +211,7 @@ fn is_readable(resource: &Resource) -> bool {
     READABLE.contains(&&**keyspace) || (keyspace == NATIVE && READABLE_OF_SYSTEM.contains(&&**table))
 }
 
-/// Refuses changes of the system's own keyspaces, whoever asks. Of replicated ones the keyspace itself may be altered: its replication.
+/// Refuses changes of the system's own keyspaces and of virtual ones, whoever asks. Of replicated ones the keyspace itself may be altered: its replication.
 fn refuse_change_of_system(permission: Permission, resource: &Resource) -> Result<(), AccessError> {
     let changes = matches!(permission, Permission::Create | Permission::Alter | Permission::Drop);
     let Some(keyspace) = resource.keyspace().filter(|_| changes) else { return Ok(()) };
