@@ -51,3 +51,5 @@ pub use statement::{Schemas, plain_password, set_hash};
 
 #[cfg(test)]
 mod samples;
+#[cfg(test)]
+mod tests;

@@ -154,7 +154,7 @@ fn listed<'a>(
     match of {
         None => Ok(roles_of(own)),
         Some(of) if access.roles_of(own).contains(of) => Ok(roles_of(of)),
-        Some(of) => Err(unauthorized(format!("You are not authorized to view roles granted to {of}"))),
+        Some(of) => Err(unauthorized(format!("You are not authorized to view roles granted to {of} "))),
     }
 }
 

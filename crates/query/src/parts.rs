@@ -6,6 +6,7 @@
 
 use std::rc::Rc;
 
+use auth::networks::NetworkRules;
 use auth::{Access, Settings};
 use cluster::coordinator::{HintOptions, ReplicaReply, ReplicaRequest, TimeoutOptions};
 use cluster::paxos::Bound;
@@ -23,7 +24,7 @@ use crate::control::{ControlReply, ControlRequest};
 use crate::hand_over::{HandedBack, HandedOver};
 use crate::{Guardrails, NodeInfo};
 
-/// Bounds of one shard's engine.
+/// Bounds and rules of one shard's engine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EngineOptions {
     /// Memory for prepared statements, per shard.
@@ -36,6 +37,8 @@ pub struct EngineOptions {
     pub hints: HintOptions,
     /// Times that requests wait for other nodes, at first.
     pub timeouts: TimeoutOptions,
+    /// The datacenters and addresses that roles are refused by.
+    pub network_rules: NetworkRules,
 }
 
 impl Default for EngineOptions {
@@ -46,6 +49,7 @@ impl Default for EngineOptions {
             result_bytes_max: 256 << 20,
             hints: HintOptions::default(),
             timeouts: TimeoutOptions::default(),
+            network_rules: NetworkRules::default(),
         }
     }
 }

@@ -51,7 +51,7 @@ fn roles_are_listed_to_those_who_may_see_them() {
     assert_eq!(list("user", None, true), rows(&["all", "team", "user"]));
     assert_eq!(list("user", None, false), rows(&["team", "user"]));
     assert_eq!(list("user", Some("team"), true), rows(&["all", "team"]));
-    let refused = Err("You are not authorized to view roles granted to user".to_owned());
+    let refused = Err("You are not authorized to view roles granted to user ".to_owned());
     // DESCRIBE on the role alone is not enough here.
     assert_eq!(list("other", Some("user"), true), refused);
     assert_eq!(list("root", Some("gone"), true), Err("<role gone> doesn't exist".to_owned()));

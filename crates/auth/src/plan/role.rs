@@ -167,10 +167,6 @@ impl Planner<'_> {
     }
 
     fn validate_restrictions(&self, options: &RoleOptions) -> Result<(), AccessError> {
-        let unknown = |set: &BTreeSet<String>, is_known: &dyn Fn(&str) -> bool| {
-            let unknown = set.iter().filter(|name| !is_known(name)).map(String::as_str);
-            Some(unknown.collect::<Vec<_>>().join(", ")).filter(|unknown| !unknown.is_empty())
-        };
         let (datacenters, groups) = (options.datacenters.as_ref().map(names), options.cidr_groups.as_ref().map(names));
         for set in [&datacenters, &groups].into_iter().flatten() {
             if set.len() > bounds::LIST_MAX {
@@ -178,13 +174,16 @@ impl Planner<'_> {
                 return Err(invalid(format!("a role may be restricted to {} {words}", bounds::LIST_MAX)));
             }
         }
-        let is_datacenter = |name: &str| self.context.datacenters.contains(name);
-        if let Some(unknown) = datacenters.as_ref().and_then(|set| unknown(set, &is_datacenter)) {
+        // The sentence has all values; that about groups has the unknown ones alone.
+        if let Some(set) = datacenters.as_ref().filter(|set| !set.is_subset(self.context.datacenters)) {
+            let values = set.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
             let words = "All values must be valid datacenters";
-            return Err(invalid(format!("Invalid value(s) for DATACENTERS '[{unknown}]',{words}")));
+            return Err(invalid(format!("Invalid value(s) for DATACENTERS '[{values}]',{words}")));
         }
-        let is_group = |name: &str| self.access.cidr_group(name).is_some();
-        if let Some(unknown) = groups.as_ref().and_then(|set| unknown(set, &is_group)) {
+        let is_unknown = |name: &&String| self.access.cidr_group(name).is_none();
+        let unknown: Vec<&str> = groups.iter().flatten().filter(is_unknown).map(String::as_str).collect();
+        if !unknown.is_empty() {
+            let unknown = unknown.join(", ");
             let known = self.access.cidr_groups().map(|(name, _)| name).collect::<Vec<_>>().join(", ");
             let words = format!("Invalid CIDR group(s): [{unknown}]. Available CIDR Groups are: [{known}]");
             return Err(invalid(words));

@@ -82,6 +82,7 @@ impl Engine {
             }
             Request::Execute(request) => {
                 let prepared = self.prepared(request.id)?;
+                self.inner.authorizer.authorize(session, &prepared.plan, &request.params)?;
                 is_scan.set(prepared.plan.is_scan());
                 if let Some(trace) = trace {
                     trace.request("Execute CQL3 prepared query", Some(&prepared.text), Some(&request.params));
@@ -103,7 +104,7 @@ impl Engine {
                 }
                 let outcome = {
                     let _texts = self.inner.texts.begin(text_bytes(&request)).await;
-                    self.batch_message(header, &request, session.keyspace().as_deref(), trace, out).await
+                    self.batch_message((session, header), &request, trace, out).await
                 };
                 let outcome = outcome.inspect_err(|error| self.inner.failed.note(Some(FailedKind::Write), error));
                 self.or_on_other_shard(outcome, session, (header, body), out).await
@@ -131,10 +132,14 @@ impl Engine {
         let id = statement_id_in_steps(keyspace, request.text, &self.inner.runtime).await;
         let plan = match self.take_planned(id) {
             Some(plan) => plan,
-            None => self.plan_text_in_steps(request.text, keyspace).await?,
+            None => {
+                let planned = self.plan_text_in_steps(request.text, keyspace).await;
+                planned.map_err(|error| self.inner.authorizer.unplanned(session, error))?
+            }
         };
         is_scan.set(plan.is_scan());
         check_count_of_text(&plan.markers, request.params.values)?;
+        self.inner.authorizer.authorize(session, &plan, &request.params)?;
         let reply = ReplyTo::new(header, &request.params, None);
         let call = Call { plan: &plan, id, params: &request.params, reply, trace };
         call.step(|| "The statement is planned".to_owned());

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
+use auth::networks::NetworkRules;
 use auth::{Access, AccessChange, PasswordHash, Settings};
 use cql_protocol::request::{Batch, BatchBuilder, BatchKind, BatchQuery, Execute, Prepare, Query, Request};
 use cql_protocol::response::ResponsePrefix;
@@ -94,12 +95,25 @@ enum Command {
     End,
 }
 
+/// The rules for a node's clients.
+#[derive(Clone)]
+struct Rules {
+    guardrails: Guardrails,
+    access: Settings,
+    network_rules: NetworkRules,
+}
+
+impl Default for Rules {
+    fn default() -> Self {
+        Rules { guardrails: Guardrails::default(), access: ALLOW_ALL, network_rules: NetworkRules::default() }
+    }
+}
+
 struct Seat {
     engine: EngineSeats,
     commands: MeshSeat<Command, ()>,
     dir: PathBuf,
-    guardrails: Guardrails,
-    access_settings: Settings,
+    rules: Rules,
     alarm: Arc<AtomicBool>,
 }
 
@@ -137,7 +151,7 @@ where
     F: Fn(Client) -> Fut + Send + Sync + Copy,
     Fut: Future<Output = ()>,
 {
-    run(dir, shards, (guardrails, ALLOW_ALL), |client, _, _| test(client));
+    run(dir, shards, &Rules { guardrails: guardrails.clone(), ..Rules::default() }, |client, _, _| test(client));
 }
 
 /// The same for a node whose clients log in and whose permissions are checked.
@@ -146,7 +160,16 @@ where
     F: Fn(Client) -> Fut + Send + Sync + Copy,
     Fut: Future<Output = ()>,
 {
-    run(dir, shards, (&Guardrails::default(), SECURED), |client, _, _| test(client));
+    run_strict(dir, shards, NetworkRules::default(), test);
+}
+
+/// The same with network rules.
+pub fn run_strict<F, Fut>(dir: &Path, shards: u16, network_rules: NetworkRules, test: F)
+where
+    F: Fn(Client) -> Fut + Send + Sync + Copy,
+    Fut: Future<Output = ()>,
+{
+    run(dir, shards, &Rules { access: SECURED, network_rules, ..Rules::default() }, |client, _, _| test(client));
 }
 
 /// The same for a test that looks below the engine.
@@ -155,10 +178,10 @@ where
     F: Fn(Client, Runtime, Shard) -> Fut + Send + Sync + Copy,
     Fut: Future<Output = ()>,
 {
-    run(dir, shards, (&Guardrails::default(), ALLOW_ALL), test);
+    run(dir, shards, &Rules::default(), test);
 }
 
-fn run<F, Fut>(dir: &Path, shards: u16, (guardrails, access_settings): (&Guardrails, Settings), test: F)
+fn run<F, Fut>(dir: &Path, shards: u16, rules: &Rules, test: F)
 where
     F: Fn(Client, Runtime, Shard) -> Fut + Send + Sync + Copy,
     Fut: Future<Output = ()>,
@@ -168,8 +191,7 @@ where
     let seats = engine_seats(shards).into_iter().zip(commands);
     let mains: Vec<_> = seats
         .map(|(engine, commands)| {
-            let (dir, guardrails, alarm) = (dir.to_path_buf(), guardrails.clone(), alarm.clone());
-            let seat = Seat { engine, commands, dir, guardrails, access_settings, alarm };
+            let seat = Seat { engine, commands, dir: dir.to_path_buf(), rules: rules.clone(), alarm: alarm.clone() };
             move |runtime: Runtime| shard_main(runtime, seat, test)
         })
         .collect();
@@ -219,8 +241,8 @@ where
                     storage: opened.0.clone(),
                     schema: opened.1,
                     access: Access::default().with_all(&boot.access),
-                    access_settings: seat.access_settings,
-                    password_hasher: seat.access_settings.has_passwords.then(|| Rc::new(DirectHasher) as _),
+                    access_settings: seat.rules.access,
+                    password_hasher: seat.rules.access.has_passwords.then(|| Rc::new(DirectHasher) as _),
                     ring: Rc::new(ring()),
                     operations: Vec::new(),
                     tenure: 0,
@@ -229,8 +251,8 @@ where
                     internode: None,
                     metadata: metadata.take(),
                     links: None,
-                    options: EngineOptions::default(),
-                    guardrails: seat.guardrails.clone(),
+                    options: EngineOptions { network_rules: seat.rules.network_rules, ..EngineOptions::default() },
+                    guardrails: seat.rules.guardrails.clone(),
                     strategies: Default::default(),
                     node: node_info(boot.number),
                 })
@@ -335,9 +357,18 @@ fn boot_of(started: &Started) -> Boot {
     }
 }
 
+/// The bug that `HELENUS_PLANT` names, where bugs are compiled in.
+fn planted() -> Planted {
+    #[cfg(feature = "planted")]
+    if let Ok(name) = std::env::var("HELENUS_PLANT") {
+        return Planted::named(&name).expect("a bug of the list");
+    }
+    Planted::NONE
+}
+
 async fn open(runtime: &Runtime, dir: &Path, boot: &Boot) -> (Shard, Schema) {
     let schema = Schema::empty().with_all(&boot.changes);
-    let options = StorageOptions::new(dir, boot.number, 64 << 20);
+    let options = StorageOptions { planted: planted(), ..StorageOptions::new(dir, boot.number, 64 << 20) };
     let sharder = Sharder::new(runtime.shard_count());
     let stored = cluster::paxos::with_state_table(&schema);
     let shard = Shard::open(runtime, options, sharder, &stored, &boot.truncations).await;
@@ -408,6 +439,13 @@ impl Client {
     /// The same engine's client that has logged in as a role.
     pub fn as_role(&self, role: &str) -> Client {
         let session = Session::new();
+        session.log_in(role);
+        Client { session, ..self.clone() }
+    }
+
+    /// The same with an address.
+    pub fn as_role_at(&self, address: SocketAddr, role: &str) -> Client {
+        let session = self.engine.connect(address);
         session.log_in(role);
         Client { session, ..self.clone() }
     }

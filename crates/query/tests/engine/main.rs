@@ -17,6 +17,7 @@ mod hand_over;
 mod harness;
 mod limits;
 mod paging;
+mod permissions;
 mod requests;
 mod rings;
 mod roles;

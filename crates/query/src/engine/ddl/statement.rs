@@ -2,7 +2,7 @@
 //!
 //! | from | event | to |
 //! |---|---|---|
-//! | asked | the guardrails of this node refuse it | answered: the refusal |
+//! | asked | its role has lost the permission, or the guardrails of this node refuse it | answered: the refusal |
 //! | asked | the snapshots of what it drops are made | proposed |
 //! | proposed | the group applied it | answered: the event, with warnings |
 //! | proposed | the leader refused it: this node, whose state is as late, plans it itself | answered: the refusal, or that nothing changes |
@@ -76,6 +76,9 @@ impl<'a> SchemaStatement<'a> {
                 creator: self.creator.clone(),
                 text: self.text.to_owned(),
             };
+            let check = || intention.check(engine.access().state(), engine.inner.coordinator.storage().planted());
+            // It has waited for its turn, or was refused: before snapshots are made of what it drops.
+            check()?;
             let schema = engine.schema();
             let planned = intention.plan(&schema, &engine.inner.coordinator.ring(), &engine.inner.strategies);
             if let Ok(plan) = &planned {
@@ -100,6 +103,7 @@ impl<'a> SchemaStatement<'a> {
                     return Ok(DdlOutcome { event, warnings });
                 }
                 (Answered::Refused, _) => {
+                    check()?;
                     // The state is as late as the refusal now. Where it can be carried out after all, others have changed the schema since.
                     let ring = engine.inner.coordinator.ring();
                     let plan = intention.plan(&engine.schema(), &ring, &engine.inner.strategies)?;
