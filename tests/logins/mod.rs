@@ -169,6 +169,26 @@ fn the_superuser_is_made_once_and_its_file_goes_when_it_is_not_valid() {
     server.stop();
 }
 
+/// A start that crashed after it had written the password and before it had proposed its hash, and one that crashed while it wrote.
+#[test]
+fn a_password_that_was_written_before_a_crash_is_the_superusers_and_half_of_one_is_not() {
+    for (text, is_used) in [
+        ("role: cassandra\npassword: abcdefghijkmnpqrstuvwxyz\n", true),
+        ("role: cassandra\npassword: abcdefghijkm", false),
+    ] {
+        let builder = builder("uring", 1);
+        std::fs::create_dir_all(builder.data()).expect("the temporary folder can be written");
+        std::fs::write(builder.data().join("initial-superuser"), text).expect("the temporary folder can be written");
+        let server = builder.start();
+        let password = password(&builder);
+        assert_eq!(password == "abcdefghijkmnpqrstuvwxyz", is_used);
+        let mut client = Client::start(&server, Version::V4, None);
+        assert_eq!(client.log_in("cassandra", &password).opcode, AUTH_SUCCESS);
+        drop(client);
+        server.stop();
+    }
+}
+
 #[test]
 fn the_owner_of_the_process_needs_no_password() {
     for (reactor, shards) in [("uring", 2), ("epoll", 1)] {
