@@ -445,8 +445,9 @@ impl Client {
 
     /// The same with an address.
     pub fn as_role_at(&self, address: SocketAddr, role: &str) -> Client {
-        let session = self.engine.connect(address);
+        let session = Session::new();
         session.log_in(role);
+        query::list_client(&self.engine, &session, address);
         Client { session, ..self.clone() }
     }
 
