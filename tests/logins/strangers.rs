@@ -91,7 +91,14 @@ fn guesses_in_a_closed_loop_keep_no_other_host_out() {
             "a host has 16 of 64 guesses under way, and the others are OVERLOADED: {counts}"
         );
         assert!(peak < before + GROWTH_MAX, "memory grew from {before} to {peak}");
-        server.stop();
+        let lines = server.lines_after_stop();
+        let counted =
+            lines.iter().find_map(|line| line.split_once("password hashes computed beside the shards hashes="));
+        let hashes: u64 = counted.expect("a line says how many").1.trim().parse().expect("a number");
+        assert!(
+            hashes > refused,
+            "each of {refused} guesses, and the superuser's password, was hashed beside the shards: {hashes}"
+        );
     }
 }
 

@@ -13,7 +13,7 @@ use login::Hasher;
 use metadata::MetadataParts;
 use query::{Engine, EngineOptions, EngineParts, EngineSeats, NodeInfo, deliver_hints};
 use runtime::sync::Queue;
-use runtime::{Responder, Runtime};
+use runtime::{Responder, Runtime, ShardId};
 use schema::{Schema, SchemaChange};
 use server::Server;
 use storage::{OpenError, Shard, StorageOptions, SyncMode, Truncations};
@@ -412,6 +412,10 @@ impl ShardNode {
             longest_poll_micros = shard.longest_poll.as_micros(),
             "shard totals at shutdown"
         );
+        let hashes = self.handles.hasher.borrow().as_ref().map_or(0, Hasher::computed);
+        if hashes > 0 && self.runtime.shard() == ShardId(0) {
+            tracing::info!(hashes, "password hashes computed beside the shards");
+        }
     }
 }
 
