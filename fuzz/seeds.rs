@@ -67,6 +67,17 @@ const STATEMENTS: [&str; 19] = [
     "SELECT $$dollar$$, 1y2mo3d, -- comment\n /* more */ f(g(1)) FROM t",
 ];
 
+/// Responses that are right and wrong, and hashes of each kind.
+const SASL: [&[u8]; 7] = [
+    b"\0cassandra\0secret",
+    b"someone\0cassandra\0secret",
+    b"cassandra\0secret",
+    b"\0\0secret",
+    b"a\0b\0c\0d",
+    b"$2a$10$abcdefghijklmnopqrstuuMoDrhIhDgUqbdSNZcoNfCqWG2JqGG62",
+    b"$6$rounds=10000$saltstringsaltst$OW1/O6BYHV6BcXZu8QVeXbDWra3Oeqh0sbHbbMCVNSnCM/UrjmM0Dp8vOuZeHBy/YTBmSK6H9qs/y3RnOaw5v.",
+];
+
 /// Writes `FOLDER/<target>/<name>`.
 pub fn write_all(folder: &Path) {
     for (number, frame) in Version::ALL.into_iter().flat_map(requests).enumerate() {
@@ -87,6 +98,9 @@ pub fn write_all(folder: &Path) {
     }
     for (number, text) in STATEMENTS.iter().enumerate() {
         write(folder, "cql_text", number, text.as_bytes());
+    }
+    for (number, bytes) in SASL.iter().enumerate() {
+        write(folder, "sasl", number, bytes);
     }
     for (number, bytes) in hello_seeds().iter().enumerate() {
         write(folder, "client_hello", number, bytes);

@@ -9,6 +9,7 @@ mod log_records;
 mod mutations;
 mod requests;
 mod responses;
+mod sasl;
 mod segments;
 mod sstable_data;
 mod sstable_files;
@@ -21,7 +22,7 @@ pub use client_hello::pems;
 pub type Target = fn(&[u8]);
 
 /// Every target. `xtask/src/fuzz/targets.rs` lists the same names, with the files that each covers.
-const TARGETS: [(&str, Target); 14] = [
+const TARGETS: [(&str, Target); 15] = [
     ("client_hello", client_hello::run),
     ("cql_text", cql_text::run),
     ("decompression", decompression::run),
@@ -31,6 +32,7 @@ const TARGETS: [(&str, Target); 14] = [
     ("mutations", mutations::run),
     ("requests", requests::run),
     ("responses", responses::run),
+    ("sasl", sasl::run),
     ("segments", segments::run),
     ("sstable_data", sstable_data::run),
     ("sstable_files", sstable_files::run),

@@ -3,6 +3,7 @@
 #[path = "drivers/rust/mod.rs"]
 mod drivers;
 mod hostile;
+mod logins;
 mod long;
 #[path = "drivers/rust/ring.rs"]
 mod ring;

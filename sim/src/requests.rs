@@ -36,7 +36,7 @@ const ACKNOWLEDGED_MIN: usize = 200;
 const TROUBLES_MIN: usize = 3;
 
 /// Marks that many runs of all scenarios reach each, beside [those of one scenario](Scenario::marks).
-pub const MARKS: [&str; 22] = [
+pub const MARKS: [&str; 21] = [
     "a request that is late is dropped",
     "batch delivered later",
     "chain held",
@@ -57,7 +57,6 @@ pub const MARKS: [&str; 22] = [
     "segment lost",
     "slow disk used",
     "timer at another rate",
-    "void hint",
     "wall clock jumped under a process",
 ];
 

@@ -15,6 +15,7 @@ mod jepsen;
 mod kills;
 mod leaving;
 mod liveness;
+mod logins;
 mod majority;
 mod meeting;
 mod moving;

@@ -3,6 +3,7 @@
 //!
 //! Nothing here knows the server's insides: what it needs of the protocol is bytes on a socket.
 
+pub mod access;
 mod effort;
 mod figure;
 mod http;

@@ -4,7 +4,7 @@ use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use cql_protocol::request::{Execute, Prepare, Value, ValuesBuffer};
+use cql_protocol::request::{AuthResponse, Execute, Prepare, Value, ValuesBuffer};
 use cql_protocol::{
     Codec, Consistency, Event, FrameHeader, HEADER_LENGTH, Query, QueryParams, Request, Response, Startup, Version,
     segment,
@@ -96,6 +96,23 @@ impl<S: Read + Write> Connection<S> {
     pub fn greeted(mut self) -> io::Result<Connection<S>> {
         let ready = self.ask(&startup_frame(Version::V4, None))?;
         if ready.opcode == 0x02 { Ok(self) } else { Err(io::Error::other(format!("STARTUP was answered {ready:?}"))) }
+    }
+
+    /// Greets in version 4 and logs in. An error has the server's words.
+    pub fn logged_in(mut self, name: &str, password: &str) -> io::Result<Connection<S>> {
+        let asked = self.ask(&startup_frame(Version::V4, None))?;
+        if asked.opcode != 0x03 {
+            return Err(io::Error::other(format!("STARTUP was answered {asked:?}")));
+        }
+        let token = format!("\0{name}\0{password}");
+        let mut frame = Vec::new();
+        let response = AuthResponse { token: Some(token.as_bytes()) };
+        Request::AuthResponse(response).encode_frame(Version::V4, 1, &mut frame);
+        let answer = self.ask(&frame)?;
+        match answer.opcode {
+            0x10 => Ok(self),
+            _ => Err(io::Error::other(String::from_utf8_lossy(&answer.body).into_owned())),
+        }
     }
 
     /// Writes bytes as they are.

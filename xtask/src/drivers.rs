@@ -128,7 +128,15 @@ pub fn ccm(budget: Duration, effort: Effort) -> Result<Passed, String> {
 fn python_cassandra() -> Result<Command, String> {
     pytest(
         Environment::Cassandra,
-        &["test_driver.py", "test_types.py", "test_system.py", "test_cqlsh.py", "test_cqlsh_schema.py", "test_tls.py"],
+        &[
+            "test_driver.py",
+            "test_types.py",
+            "test_system.py",
+            "test_cqlsh.py",
+            "test_cqlsh_schema.py",
+            "test_login.py",
+            "test_tls.py",
+        ],
     )
 }
 

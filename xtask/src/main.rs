@@ -4,6 +4,7 @@
 
 #![allow(clippy::disallowed_methods, reason = "a build tool reads files, clocks and processes directly")]
 
+mod access;
 mod added;
 mod bench;
 mod built;
@@ -77,11 +78,15 @@ cargo xtask <task>
                      remove the marks of differences that are fixed; `mark WHY [PATH…]` sets them
   oracle random [SEED [STATEMENTS]]
                      run random statements on Helenus and the real Cassandra; differences are shrunk to a script
+  oracle guarded [PATH…]
+                     replay scripts of clients that log in; `guarded record`, `guarded check` and so on as above
   oracle ring [PATH…]
                      replay scripts of three nodes, recorded with all up, one down and two down; `ring record`, `ring check` and so on as above
   oracle reference   regenerate docs/cql-coverage.md: the CQL that the scripts cover
   oracle --sstables [ours | theirs | peers] [NAME…]
                      read SSTables of Helenus with a real Cassandra and its tools, and those of Cassandra with Helenus
+  access matrix [--record [ROW…]]
+                     check each permission on each level against the verdicts of a real Cassandra; --record asks one for them (10 minutes)
   fixtures [--all FOLDER] [VERSION…] [NAME…]
                      have a real Cassandra write the SSTable fixtures of the tests: da, oa, nb, me; --all: with dumps and answers
   cassandra [PORT] [--commitlog-sync periodic|batch|group] [--heap SIZE] [--folder FOLDER] [--paxos-variant v1|v2] [--node NUMBER/COUNT]
@@ -113,6 +118,7 @@ fn main() -> ExitCode {
         Some("unit") => tests::run_without_product(tests::unit, rest),
         Some("fuzz") => fuzz::run_alone(rest),
         Some("bench") => bench::run(rest),
+        Some("access") => access::run(rest),
         Some("oracle") if rest.first().is_some_and(|word| word == "--sstables") => sstables::run(&rest[1..]),
         Some("oracle") if rest.first().is_some_and(|word| word == "reference") => reference::write(),
         Some("oracle") => oracle::run(rest),

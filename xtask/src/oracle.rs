@@ -14,6 +14,8 @@ use crate::{built, process, reference, sstables, workspace};
 
 /// Both configurations; the first one's answers are those that Helenus must give.
 const CONFIGURATIONS: [Purpose; 2] = [Purpose::AnswersOfNone, Purpose::AnswersOfDefaults];
+/// The configuration whose clients log in.
+const GUARDED: [Purpose; 1] = [Purpose::AnswersOfGuarded];
 /// How many of a hundred scripts a change asks the real servers again.
 const SAMPLE_PERCENT: &str = "10";
 
@@ -34,6 +36,7 @@ pub fn run(arguments: &[String]) -> Result<(), String> {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let output = match &words[..] {
         ["ring", rest @ ..] => return ring(rest, TIME),
+        ["guarded", rest @ ..] => return guarded(rest, TIME),
         ["record", paths @ ..] => {
             let servers = start_servers(&CONFIGURATIONS)?;
             runner("record", &[], &named(&servers), paths, None, TIME)?
@@ -67,6 +70,31 @@ pub fn run(arguments: &[String]) -> Result<(), String> {
     if matches!(words[..], ["record" | "settle", ..]) {
         reference::write()?;
     }
+    if output.success { Ok(()) } else { Err(String::new()) }
+}
+
+/// `cargo xtask oracle guarded [record | check [SEED] | settle | mark WHY | deviate NAME WORDS] [PATH…]`: scripts of clients that log in.
+fn guarded(words: &[&str], budget: Duration) -> Result<(), String> {
+    let output = match words {
+        ["record", paths @ ..] => {
+            let servers = start_servers(&GUARDED)?;
+            runner("guarded", &["record"], &named(&servers), paths, None, budget)?
+        }
+        ["check", rest @ ..] => {
+            let seed = rest.first().map_or_else(seed, |seed| (*seed).to_string());
+            let paths = rest.get(1..).unwrap_or_default();
+            let servers = start_servers(&GUARDED)?;
+            runner("guarded", &["check", &seed, SAMPLE_PERCENT], &named(&servers), paths, None, budget)?
+        }
+        [command @ ("settle" | "mark" | "deviate"), rest @ ..] => {
+            build_product(budget)?;
+            runner("guarded", &[command], &[], rest, None, budget)?
+        }
+        paths => {
+            build_product(budget)?;
+            runner("guarded", &["replay"], &[], paths, None, budget)?
+        }
+    };
     if output.success { Ok(()) } else { Err(String::new()) }
 }
 
@@ -110,7 +138,7 @@ fn on_rings(words: &[&str], paths: &[&str], budget: Duration) -> Result<(), Stri
 }
 
 /// The phase of the CI: all scripts against Helenus, some of them against the real servers again, random statements asked of both, and
-/// SSTables both ways.
+/// SSTables both ways. Scripts of clients that log in are asked of a real server alone, as long as Helenus takes no passwords.
 pub fn phase(budget: Duration, effort: Effort) -> Result<Passed, String> {
     let began = Instant::now();
     let left = || budget.saturating_sub(began.elapsed());
@@ -126,7 +154,10 @@ pub fn phase(budget: Duration, effort: Effort) -> Result<Passed, String> {
     if replay.success && replay.counts.passed == 0 {
         return Err("the runner ran no script".into());
     }
-    let scripts = replay.and(rings).and(Passed::of(&check));
+    let guarded = start_servers(&GUARDED)?;
+    let of_guarded = runner("guarded", &["check", &seed, SAMPLE_PERCENT], &named(&guarded), &[], None, left())?;
+    drop(guarded);
+    let scripts = replay.and(rings).and(Passed::of(&check)).and(Passed::of(&of_guarded));
     // The first one answers as Helenus must, and writes the same version of SSTables. The others have done their part.
     servers.truncate(1);
     let statements = random(&servers, &seed, effort, left())?;
@@ -194,10 +225,12 @@ fn wait_for(servers: &mut [(Purpose, Cassandra)]) -> Result<(), String> {
 
 /// How the runner is told of servers: `configuration=hash@address`.
 fn named(servers: &[(Purpose, Cassandra)]) -> Vec<String> {
-    let name = |(purpose, server): &(Purpose, Cassandra)| {
-        format!("{}={}@127.0.0.1:{}", purpose.name(), purpose.hash(), server.port)
-    };
-    servers.iter().map(name).collect()
+    servers.iter().map(|(purpose, server)| name(*purpose, server)).collect()
+}
+
+/// A server as the runner takes it.
+pub fn name(purpose: Purpose, server: &Cassandra) -> String {
+    format!("{}={}@127.0.0.1:{}", purpose.name(), purpose.hash(), server.port)
 }
 
 /// A port that is free, with the two behind it.

@@ -20,9 +20,9 @@ const BLACK_BOX: &str = "tests";
 /// Time after which the compiler counts as hung.
 pub const BUILD_TIME: Duration = Duration::from_secs(3600);
 
-/// Hostile bytes on the socket, then long requests: neither may hold a shard.
+/// Hostile bytes on the socket, clients that guess passwords or never log in, then long requests: none may hold a shard.
 pub fn hostile(budget: Duration, effort: Effort) -> Result<Passed, String> {
-    run_black_box("clients", &["hostile::", "long::"], budget, effort)
+    run_black_box("clients", &["hostile::", "logins::", "long::"], budget, effort)
 }
 
 /// Power cuts alone.

@@ -229,4 +229,6 @@ impl On {
 }
 
 #[cfg(test)]
+mod recorded;
+#[cfg(test)]
 mod tests;

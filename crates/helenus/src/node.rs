@@ -22,6 +22,7 @@ mod boot_sequence;
 mod cluster;
 mod error;
 mod first_superuser;
+mod hasher_of_statements;
 mod operator;
 mod shard;
 

@@ -4,6 +4,7 @@
 //! all. What must wait (another shard, a full log buffer, a long read, a schema change) is run as a task by
 //! [`Engine::run`], from a copy of its frame.
 
+mod access;
 mod agreed;
 mod batch;
 mod call;
@@ -39,8 +40,9 @@ mod virtual_read;
 mod virtual_result;
 mod write;
 
+pub use access::propose_first_superuser;
 pub use cleanup::{clean_up, clean_up_table};
-pub use ddl::{propose_first_superuser, settings, unplaced};
+pub use ddl::{settings, unplaced};
 pub use endpoints::{EndpointsError, endpoints};
 use failed::FailedRequests;
 pub use failed::{FAILED_KINDS, FailedCounts, FailedKind};
@@ -67,7 +69,8 @@ use storage::LogSequence;
 use topology::operations::Operation;
 use topology::{Ring, Sharder, Strategies};
 
-use crate::access::AccessSnapshot;
+use crate::access::{AccessSnapshot, PasswordHasher};
+use crate::authorizer::Authorizer;
 use crate::catalog::Catalog;
 use crate::clients::Clients;
 use crate::clock::TimestampClock;
@@ -78,7 +81,7 @@ use crate::execute::slices::SliceBuffer;
 use crate::guardrails::WatchLog;
 use crate::hand_over::{HandedBack, HandedOver};
 use crate::own_proposal::OwnProposal;
-use crate::plan::Plan;
+use crate::plan::{Plan, PlanNumber};
 use crate::prepared::{PreparedCache, StatementId};
 use crate::session::Session;
 use crate::system::SystemTables;
@@ -104,7 +107,8 @@ struct Inner {
     strategies: Strategies,
     node: NodeInfo,
     catalog: RefCell<Rc<Catalog>>,
-    access: RefCell<Rc<AccessSnapshot>>,
+    authorizer: Authorizer,
+    password_hasher: Option<Rc<dyn PasswordHasher>>,
     prepared: RefCell<PreparedCache>,
     clock: TimestampClock,
     scratch: RefCell<Scratch>,
@@ -138,6 +142,8 @@ struct Inner {
     traces: RefCell<Traces>,
     /// How likely a request is traced that does not ask for it.
     trace_probability: Cell<f64>,
+    /// The number of the next plan.
+    plan_numbers: Cell<PlanNumber>,
     guardrails: Guardrails,
     /// Whether the guardrails have each read looked at, and each write.
     guards_reads: bool,
@@ -196,6 +202,7 @@ impl Engine {
             schema,
             access,
             access_settings,
+            password_hasher,
             ring,
             operations,
             tenure,
@@ -209,6 +216,7 @@ impl Engine {
             strategies,
             node,
         } = parts;
+        assert!(password_hasher.is_some() || !access_settings.has_passwords, "passwords that are set are hashed");
         let coordinator = Coordinator::new(CoordinatorParts {
             runtime: runtime.clone(),
             ring,
@@ -227,6 +235,9 @@ impl Engine {
         let system = SystemTables::new(node.clone(), async || runtime.maybe_yield().await).await;
         let catalog = Rc::new(Catalog::new(schema, Rc::new(system), &coordinator));
         let held_back = HeldBack::queue(&runtime, coordinator.storage().clone());
+        let first = AccessSnapshot::new(access, access_settings);
+        let planted = coordinator.storage().planted();
+        let authorizer = Authorizer::new(first, options.network_rules, &node.datacenter, planted);
         let engine = Engine {
             inner: Rc::new(Inner {
                 handed_over: OnceCell::new(),
@@ -238,7 +249,8 @@ impl Engine {
                 strategies,
                 node,
                 catalog: RefCell::new(catalog),
-                access: RefCell::new(Rc::new(AccessSnapshot::new(access, access_settings))),
+                authorizer,
+                password_hasher,
                 prepared: RefCell::new(PreparedCache::new(options.prepared_bytes_max)),
                 scratch: RefCell::default(),
                 events: Queue::new(EVENTS_MAX),
@@ -254,6 +266,7 @@ impl Engine {
                 clients: Rc::default(),
                 traces: RefCell::default(),
                 trace_probability: Cell::new(0.0),
+                plan_numbers: Cell::new(PlanNumber::FIRST),
                 guards_reads: guardrails.guards_reads(),
                 guards_writes: guardrails.guards_writes(),
                 guards_values: guardrails.guards_values(),
@@ -311,7 +324,7 @@ impl Engine {
 
     /// Roles and permissions as this shard sees them now.
     pub fn access(&self) -> Rc<AccessSnapshot> {
-        self.inner.access.borrow().clone()
+        self.inner.authorizer.snapshot()
     }
 
     /// The engine's counters.

@@ -6,6 +6,7 @@
 #![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
 
 mod access;
+mod authorizer;
 mod catalog;
 mod clients;
 mod clock;
@@ -32,7 +33,7 @@ pub mod system;
 mod trace;
 mod warnings;
 
-pub use access::AccessSnapshot;
+pub use access::{AccessSnapshot, HasherIsBusy, Hashing, PasswordHasher};
 pub use cluster::coordinator::{HintOptions, TimeoutKind, TimeoutOptions};
 pub use domain::{AccessDomain, LowBoundDomain, SchemaDomain, TruncationsDomain, pending_truncations, truncations_of};
 pub use engine::{

@@ -6,6 +6,7 @@
 
 use std::rc::Rc;
 
+use auth::networks::NetworkRules;
 use auth::{Access, Settings};
 use cluster::coordinator::{HintOptions, ReplicaReply, ReplicaRequest, TimeoutOptions};
 use cluster::paxos::Bound;
@@ -18,11 +19,12 @@ use topology::nodes::Registry;
 use topology::operations::{Operation, Operations};
 use topology::{Epoch, HostId, Ring, Strategies};
 
+use crate::access::PasswordHasher;
 use crate::control::{ControlReply, ControlRequest};
 use crate::hand_over::{HandedBack, HandedOver};
 use crate::{Guardrails, NodeInfo};
 
-/// Bounds of one shard's engine.
+/// Bounds and rules of one shard's engine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EngineOptions {
     /// Memory for prepared statements, per shard.
@@ -35,6 +37,8 @@ pub struct EngineOptions {
     pub hints: HintOptions,
     /// Times that requests wait for other nodes, at first.
     pub timeouts: TimeoutOptions,
+    /// The datacenters and addresses that roles are refused by.
+    pub network_rules: NetworkRules,
 }
 
 impl Default for EngineOptions {
@@ -45,6 +49,7 @@ impl Default for EngineOptions {
             result_bytes_max: 256 << 20,
             hints: HintOptions::default(),
             timeouts: TimeoutOptions::default(),
+            network_rules: NetworkRules::default(),
         }
     }
 }
@@ -104,6 +109,8 @@ pub struct EngineParts {
     pub access: Access,
     /// How clients log in, and if permissions are checked.
     pub access_settings: Settings,
+    /// Computes the hashes of passwords; `None` only where the settings have no passwords.
+    pub password_hasher: Option<Rc<dyn PasswordHasher>>,
     /// The cluster's ring.
     pub ring: Rc<Ring>,
     /// The operations of the cluster's state.

@@ -45,7 +45,7 @@ pub struct Options {
 pub struct Companion {
     /// The thread's name.
     pub name: &'static str,
-    /// True if it runs only as far as shards and other programs leave processor time: its niceness is the highest.
+    /// True if the shards come first: it is nicer than they are, and gets a tenth of a core beside one that never rests.
     pub is_background: bool,
     /// What it does.
     pub body: Box<dyn FnOnce() + Send>,

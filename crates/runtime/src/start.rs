@@ -14,6 +14,10 @@ use crate::reactor::{Clock, Peers, Random, Reactor};
 use crate::runtime::Runtime;
 use crate::sys::thread::{SignalsBlocked, pin, step_back};
 
+/// How much nicer than the shards a background thread is. Beside a shard that never rests it gets a tenth of the core. With the most, 19, it would get a seventieth: a
+/// password's hash of 60 ms would take more than 4 s, and a client would wait as long.
+const BACKGROUND_NICENESS: i32 = 10;
+
 /// From one time of [`Options::housekeeping`] to the next.
 const HOUSEKEEPING_PERIOD: Duration = Duration::from_secs(1);
 
@@ -93,7 +97,7 @@ fn run_threads(options: &Options, mains: Vec<ShardMain<'_>>, companions: Vec<Com
 fn start_companion<'scope>(scope: &'scope Scope<'scope, '_>, companion: Companion) {
     let Companion { name, is_background, body } = companion;
     let body = move || {
-        if is_background && let Err(error) = step_back() {
+        if is_background && let Err(error) = step_back(BACKGROUND_NICENESS) {
             tracing::warn!(%error, name, "cannot lower the priority of a background thread; it competes with the shards");
         }
         body();

@@ -16,6 +16,8 @@ use crate::site::Site;
 
 /// Between two tries of a node that was refused.
 const AGAIN: Duration = Duration::from_millis(300);
+/// Members without which a disk may be the only one with the group's log: of two nodes one has a vote.
+const VOTERS_MIN: usize = 3;
 /// In the sentence of a node that is to replace one that is not known to be down.
 const ALIVE: &str = "cannot replace a live node";
 
@@ -23,7 +25,9 @@ impl Operators<'_, '_> {
     /// Kills a member whose ranges have other replicas, and starts one in its place.
     pub(super) fn replace(&mut self) -> bool {
         let ready = self.all_ready();
-        if self.course.operating.altering.is_some() {
+        let nodes = 0..self.course.site.nodes().len();
+        let staying = nodes.filter(|node| self.course.operating.standing(*node) == Standing::Member).count();
+        if self.course.operating.altering.is_some() || staying < VOTERS_MIN {
             return false;
         }
         let fewest = |node: usize| self.course.operating.factor_bounds(self.course.site.datacenter(node)).0;

@@ -193,7 +193,7 @@ pub const SCENARIOS: [Scenario; 8] = [
         gaps_max_seconds: GAPS,
         truncations_min: 2,
         has_operations: false,
-        marks: &[],
+        marks: &[(Part::Hints, "void hint")],
     },
     Scenario {
         name: "map",

@@ -5,7 +5,7 @@ what listens there: run against a real Cassandra, they show that they ask for wh
 
 Suites in other languages run it as a program, `python3 server.py REACTOR SHARDS [FOLDER]`: it says where the server listens, ends it when
 standard input ends, and fails when the log says something bad. So there is one judge for all of them. With a folder the server speaks TLS to clients that have a
-certificate, and the folder gets the files of certificates.py.
+certificate, and the folder gets the files of certificates.py. With `passwords` in place of the folder clients log in, as `admin` with `a password of the tests`.
 """
 
 import os
@@ -20,6 +20,10 @@ import time
 
 from certificates import make_certificates, options_of
 from refusal import refuse_io_uring
+
+PASSWORDS = ("--authenticator", "PasswordAuthenticator")
+# The hash of "a password of the tests".
+SUPERUSER = ("--auth-superuser-name", "admin", "--auth-superuser-salted-password", "$2b$04$abcdefghijklmnopqrstuuzzjWYX9ziq/z9PGEfqaY.69BPe06tMC")
 
 READY_SECONDS_MAX = 10
 LOG_SECONDS_MAX = 10
@@ -128,7 +132,9 @@ def hand_over_stalls(bad, configuration):
 
 if __name__ == "__main__":
     arguments = ()
-    if len(sys.argv) > 3:
+    if sys.argv[3:] == ["passwords"]:
+        arguments = PASSWORDS + SUPERUSER
+    elif len(sys.argv) > 3:
         make_certificates(sys.argv[3])
         arguments = options_of(sys.argv[3], "require_client_auth: true")
     with Server(sys.argv[1], int(sys.argv[2]), arguments) as started:

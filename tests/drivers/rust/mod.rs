@@ -1,6 +1,7 @@
 //! The Rust `scylla` driver against the binary, in the table's configurations.
 
 mod altering;
+mod login;
 mod nested;
 mod scenarios;
 mod tls;

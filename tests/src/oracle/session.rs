@@ -1,4 +1,6 @@
 //! A script's run on one server: an empty keyspace, then block after block.
+//!
+//! Where clients log in, a script begins with no role but the first superuser. A block is that superuser's unless it says who asks.
 
 use std::collections::BTreeMap;
 
@@ -7,18 +9,25 @@ use cql_protocol::{Consistency, Query, QueryParams, Request, Response, ResultBod
 use crate::oracle::client::{CLOSED, Client, Reply};
 use crate::oracle::request;
 use crate::oracle::script::{Block, Script};
+use crate::oracle::show::{self, Mask};
 
 /// The keyspace that a script finds in use.
 const KEYSPACE: &str = "ks";
 /// The version in which a script speaks unless it says otherwise.
 const VERSION: Version = Version::V5;
+/// The first superuser where clients log in, which is its password too: that of a Cassandra that was never told otherwise.
+pub const SUPERUSER: &str = "cassandra";
 
-/// Connections to one server, one for each version that was asked for.
+/// Connections to one server, one for each version and role that was asked for.
 pub struct Session {
     address: String,
     /// In use on each connection.
     keyspace: String,
-    clients: BTreeMap<Version, Client>,
+    /// Clients log in.
+    is_guarded: bool,
+    clients: BTreeMap<(Version, String), Client>,
+    /// The script that ran last.
+    last: String,
     /// How answers name the nodes.
     pub names: Names,
 }
@@ -63,9 +72,16 @@ impl Session {
         Session {
             address: address.into(),
             keyspace: KEYSPACE.into(),
+            is_guarded: false,
             clients: BTreeMap::new(),
+            last: String::new(),
             names: Names::default(),
         }
+    }
+
+    /// No connection yet, to a server at which clients log in.
+    pub fn guarded(address: &str) -> Session {
+        Session { is_guarded: true, ..Session::new(address) }
     }
 
     /// With that keyspace in use on each connection, which is there already.
@@ -76,6 +92,7 @@ impl Session {
     /// Runs the script; the lines that each block was answered with, none for comments.
     pub fn run(&mut self, script: &Script) -> Result<Vec<Vec<String>>, String> {
         self.begin()?;
+        self.last = script.name();
         let mut answers = Vec::with_capacity(script.blocks.len());
         for block in &script.blocks {
             answers.push(self.run_one(script, block)?);
@@ -96,31 +113,83 @@ impl Session {
 
     /// A client in that version, which uses the script's keyspace.
     pub fn client(&mut self, version: Option<Version>) -> Result<&mut Client, String> {
+        let client = self.client_of(version, SUPERUSER)?;
+        client.map_err(|lines| format!("{SUPERUSER} cannot log in: {}", lines.join(", ")))
+    }
+
+    /// The client of a role, which logs in with its name as password if it has no connection yet. The inner error is the server's refusal.
+    pub fn client_of(
+        &mut self,
+        version: Option<Version>,
+        role: &str,
+    ) -> Result<Result<&mut Client, Vec<String>>, String> {
         let version = version.unwrap_or(VERSION);
-        if !self.clients.contains_key(&version) {
-            let mut client = Client::connect(&self.address, version)?;
-            must(&mut client, &format!("USE {}", self.keyspace))?;
-            self.clients.insert(version, client);
+        let key = (version, role.to_string());
+        if !self.clients.contains_key(&key)
+            && let Err(lines) = self.log_in(version, role, role)?
+        {
+            return Ok(Err(lines));
         }
-        Ok(self.clients.get_mut(&version).expect("put there above"))
+        Ok(Ok(self.clients.get_mut(&key).expect("it has logged in")))
+    }
+
+    /// Connects as a role; its former connection goes. The inner error is the server's refusal.
+    pub fn log_in(&mut self, version: Version, role: &str, password: &str) -> Result<Result<(), Vec<String>>, String> {
+        self.clients.remove(&(version, role.to_string()));
+        let mut client = match self.connect(version, role, password)? {
+            Ok(client) => client,
+            Err(lines) => return Ok(Err(lines)),
+        };
+        must(&mut client, &format!("USE {}", self.keyspace))?;
+        self.clients.insert((version, role.to_string()), client);
+        Ok(Ok(()))
+    }
+
+    fn connect(&self, version: Version, role: &str, password: &str) -> Result<Result<Client, Vec<String>>, String> {
+        if !self.is_guarded {
+            return Client::connect(&self.address, version).map(Ok);
+        }
+        match Client::log_in(&self.address, version, role, password)? {
+            Ok(client) => Ok(Ok(client)),
+            Err(refusal) => Ok(Err(show::reply(&refusal, &Mask::default())?)),
+        }
+    }
+
+    /// A connection for what the runner does itself.
+    fn own(&self) -> Result<Client, String> {
+        self.connect(VERSION, SUPERUSER, SUPERUSER)?.map_err(|lines| lines.join(", "))
     }
 
     /// Drops what other scripts left and makes the keyspace. Connections are new for each script: USE stays on one.
     fn begin(&mut self) -> Result<(), String> {
-        self.clients.clear();
-        let mut client = Client::connect(&self.address, VERSION)?;
-        for keyspace in keyspaces(&mut client)?.iter().filter(|name| !is_of_the_system(name)) {
-            drop_keyspace(&mut client, &format!("\"{}\"", keyspace.replace('"', "\"\"")))?;
-        }
+        let client = self.clear()?;
         self.make_keyspace(client)
+    }
+
+    /// Drops what other scripts left.
+    fn clear(&mut self) -> Result<Client, String> {
+        self.clients.clear();
+        let mut client = self.own()?;
+        for keyspace in keyspaces(&mut client)?.iter().filter(|name| !is_of_the_system(name)) {
+            drop_keyspace(&mut client, &format!("\"{}\"", keyspace.replace('"', "\"\"")), &self.last)?;
+        }
+        if self.is_guarded {
+            drop_roles(&mut client)?;
+        }
+        Ok(client)
+    }
+
+    /// The superuser's client, after all that others left was dropped.
+    pub fn begun(mut self) -> Result<Client, String> {
+        self.clear()
     }
 
     /// Makes that keyspace anew and uses it from now on; the others stay.
     pub fn begin_in(&mut self, keyspace: &str) -> Result<(), String> {
         self.clients.clear();
         self.keyspace = keyspace.into();
-        let mut client = Client::connect(&self.address, VERSION)?;
-        drop_keyspace(&mut client, keyspace)?;
+        let mut client = self.own()?;
+        drop_keyspace(&mut client, keyspace, keyspace)?;
         self.make_keyspace(client)
     }
 
@@ -128,7 +197,7 @@ impl Session {
         let replication = "{'class': 'SimpleStrategy', 'replication_factor': 1}";
         must(&mut client, &format!("CREATE KEYSPACE {} WITH replication = {replication}", self.keyspace))?;
         must(&mut client, &format!("USE {}", self.keyspace))?;
-        self.clients.insert(VERSION, client);
+        self.clients.insert((VERSION, SUPERUSER.into()), client);
         Ok(())
     }
 }
@@ -138,25 +207,42 @@ fn is_of_the_system(keyspace: &str) -> bool {
 }
 
 fn keyspaces(client: &mut Client) -> Result<Vec<String>, String> {
-    let reply = must(client, "SELECT keyspace_name FROM system_schema.keyspaces")?;
+    first_column(client, "SELECT keyspace_name FROM system_schema.keyspaces")
+}
+
+/// The first column of a statement's rows: texts.
+fn first_column(client: &mut Client, text: &str) -> Result<Vec<String>, String> {
+    let reply = must(client, text)?;
     match reply.response()?.1 {
         Response::Result(ResultBody::Rows(rows)) => Ok(rows
             .iter()
             .filter_map(|mut row| row.next().flatten())
             .map(|name| String::from_utf8_lossy(name).into_owned())
             .collect()),
-        other => Err(format!("the keyspaces were answered {other:?}")),
+        other => Err(format!("{text} was answered {other:?}")),
     }
 }
 
-/// Drops a keyspace, if there is one. Cassandra 5.0.6 fails at it once in many thousands (an index out of bounds in a memtable that is dropped), and does it when it is
-/// asked again.
-fn drop_keyspace(client: &mut Client, keyspace: &str) -> Result<(), String> {
-    let text = format!("DROP KEYSPACE IF EXISTS {keyspace}");
-    must(client, &text).or_else(|_| must(client, &text)).map(drop)
+/// Drops all roles but the first superuser; with them go their permissions, memberships and identities.
+fn drop_roles(client: &mut Client) -> Result<(), String> {
+    for role in first_column(client, "LIST ROLES")?.iter().filter(|role| *role != SUPERUSER) {
+        must(client, &format!("DROP ROLE \"{}\"", role.replace('"', "\"\"")))?;
+    }
+    Ok(())
 }
 
-pub(super) fn must(client: &mut Client, text: &str) -> Result<Reply, String> {
+/// Drops a keyspace of the script `of`, if there is one. Cassandra 5.0.6 fails at it where a memtable has bytes that it cannot flush, and does it when it is asked
+/// again. It keeps the names of the keyspace's tables registered (MBeans): a script that leaves such bytes has tables of names that no other script has.
+fn drop_keyspace(client: &mut Client, keyspace: &str, of: &str) -> Result<(), String> {
+    let text = format!("DROP KEYSPACE IF EXISTS {keyspace}");
+    if let Err(message) = must(client, &text) {
+        println!("{of}: the server could not drop what it left, and makes no table of such a name again: {message}");
+        must(client, &text)?;
+    }
+    Ok(())
+}
+
+pub fn must(client: &mut Client, text: &str) -> Result<Reply, String> {
     let query = Query { text, params: QueryParams::new(Consistency::One) };
     let reply = client.ask(&Request::Query(query))?;
     match reply.response()?.1 {

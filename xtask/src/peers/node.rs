@@ -29,7 +29,7 @@ pub fn prepare() -> Result<(), String> {
 
 /// The command that runs the suite.
 pub fn suite() -> Command {
-    tests_of(&["driver.test.js", "tls.test.js"])
+    tests_of(&["driver.test.js", "login.test.js", "tls.test.js"])
 }
 
 /// The command that runs the suite of the ring.

@@ -20,13 +20,11 @@ pub(super) fn add(
     if planner.access.role(role).is_none() {
         return Err(invalid(format!("Can not add identity for non-existent role '{role}'")));
     }
+    ensure_key(identity)?;
     match planner.access.role_of_identity(identity) {
         Some(_) if if_not_exists => return Ok(AccessPlan::none()),
         Some(_) => return Err(invalid(format!("{identity} already exists"))),
         None => {}
-    }
-    if identity.is_empty() {
-        return Err(invalid("Identity can't be an empty string"));
     }
     ensure_length("an identity", identity, bounds::IDENTITY_BYTES_MAX)?;
     if planner.access.identities().len() >= bounds::IDENTITIES_MAX {
@@ -40,11 +38,17 @@ pub(super) fn drop(planner: &Planner<'_>, identity: &str, if_exists: bool) -> Re
     let role = planner.access.role_of_identity(identity);
     authorize(planner, Permission::Drop, role)?;
     planner.subject.ensure_logged_in()?;
+    ensure_key(identity)?;
     match role {
         Some(_) => Ok(AccessPlan::of(vec![AccessChange::DropIdentity(identity.to_owned())])),
         None if if_exists => Ok(AccessPlan::none()),
         None => Err(invalid(format!("identity '{identity}' doesn't exist"))),
     }
+}
+
+/// Refuses what Cassandra's table of identities cannot be asked for, in its words.
+fn ensure_key(identity: &str) -> Result<(), AccessError> {
+    if identity.is_empty() { Err(invalid("Key may not be empty")) } else { Ok(()) }
 }
 
 /// The permission on all roles, and AUTHORIZE on the role that the identity logs in as. For a superuser only a superuser.

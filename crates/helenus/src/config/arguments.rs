@@ -25,7 +25,7 @@ pub struct Arguments {
     #[arg(long, value_name = "NAME", help_heading = "Node")]
     pub cluster_name: Option<String>,
 
-    /// Listen address for CQL clients; a non-loopback address needs --insecure [default: 127.0.0.1]
+    /// Listen address for CQL clients; a non-loopback address needs passwords, certificates or --insecure [default: 127.0.0.1]
     #[arg(long, visible_alias = "rpc-address", value_name = "ADDRESS", help_heading = "Network")]
     pub listen: Option<String>,
 

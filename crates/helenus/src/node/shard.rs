@@ -22,6 +22,7 @@ use topology::operations::Operation;
 use topology::{Epoch, HostId, Node, NodeIndex, Ring, Sharder};
 
 use super::cluster::Cluster;
+use super::hasher_of_statements::HasherOfStatements;
 use super::operator::{Operator, part_of_shard};
 use super::{Answer, QuestionSeat};
 use crate::config::{CommitLogSync, Config, FixedRing, MEMTABLE_BYTES_MAX};
@@ -264,6 +265,7 @@ impl ShardNode {
             schema,
             access: Access::default().with_all(&access),
             access_settings: self.config.access.checks(),
+            password_hasher: Some(Rc::new(HasherOfStatements(hasher.clone()))),
             operations: ring.as_ref().map(|ring| ring.operations.clone()).unwrap_or_default(),
             tenure: ring.as_ref().map_or(0, |ring| ring.tenure),
             ring: Rc::new(match ring {
@@ -418,6 +420,10 @@ impl ShardNode {
             longest_poll_micros = shard.longest_poll.as_micros(),
             "shard totals at shutdown"
         );
+        let hashes = self.handles.hasher.borrow().as_ref().map_or(0, Hasher::computed);
+        if hashes > 0 && self.runtime.shard() == ShardId(0) {
+            tracing::info!(hashes, "password hashes computed beside the shards");
+        }
     }
 }
 

@@ -266,7 +266,7 @@ proptest! {
                 Event::Withdraw => if let Some(ticket) = open.pop() {
                     desk.withdraw(ticket);
                 },
-                Event::Rest(millis) => now = now + Duration::from_millis(millis),
+                Event::Rest(millis) => now += Duration::from_millis(millis),
             }
             let of_roles = desk.jobs.values().filter(|job| !job.is_verification).count();
             prop_assert!(desk.jobs.len() <= PLACES_MAX + running.len() && of_roles <= OF_ROLES_MAX);

@@ -16,7 +16,6 @@ use super::counting::check_attributes;
 use super::guarded::guard_write_levels;
 use super::write::{Planned, acknowledged};
 use super::{Engine, SCRATCH_BYTES_KEPT};
-use crate::Outcome;
 use crate::error::{QueryError, invalid, level};
 use crate::execute::bind::{check_count_in_batch, generate, replaced, with_ordered, with_replaced, with_values};
 use crate::execute::key::single_key;
@@ -26,6 +25,7 @@ use crate::plan::{Action, BatchPlan, Binds, Modification, check_counters};
 use crate::prepared::Prepared;
 use crate::trace::Trace;
 use crate::warnings::WithoutGrace;
+use crate::{Outcome, Session};
 
 /// A batch of more statements is worked out by a task, which lets others run in between.
 const STATEMENTS_NOW_MAX: usize = 500;
@@ -34,6 +34,7 @@ impl Engine {
     /// A batch of prepared statements about single rows that this shard owns: one record of its log.
     pub(super) fn batch_now(
         &self,
+        session: &Session,
         header: &FrameHeader,
         request: &Batch<'_>,
         out: &mut Vec<u8>,
@@ -54,6 +55,8 @@ impl Engine {
         for statement in request.statements() {
             let prepared = self.batch_prepared(&statement)?;
             let modification = modification_of(&prepared)?;
+            check_count_in_batch(&prepared.plan.markers, statement.values)?;
+            self.inner.authorizer.authorize_part(session, &prepared.plan, &statement.query)?;
             // Counters are read before they are changed, each for itself.
             if !prepared.plan.is_quick || modification.counts {
                 return Ok(Outcome::MustWait);
@@ -83,7 +86,6 @@ impl Engine {
                 Ok(None)
             };
             let plan = &prepared.plan;
-            check_count_in_batch(&plan.markers, statement.values)?;
             let outcome =
                 with_values(&plan.markers, statement.values, |values| with_ordered(plan, values, &mut encode))?;
             if let Some(outcome) = outcome {
@@ -126,24 +128,22 @@ impl Engine {
     /// A batch message of any shape.
     pub(super) async fn batch_message(
         &self,
-        header: &FrameHeader,
+        (session, header): (&Session, &FrameHeader),
         request: &Batch<'_>,
-        keyspace: Option<&str>,
         trace: Option<&Trace<'_>>,
         out: &mut Vec<u8>,
     ) -> Result<(), QueryError> {
         let mut watch = self.guardrail_check();
         let start = out.len();
-        let done = self.run_batch(header, request, keyspace, trace, &mut watch, out).await;
+        let done = self.run_batch((session, header), request, trace, &mut watch, out).await;
         watch.tell(done, out, start)
     }
 
     /// Runs a batch message. Gives what its client is warned of behind what is watched.
     async fn run_batch(
         &self,
-        header: &FrameHeader,
+        (session, header): (&Session, &FrameHeader),
         request: &Batch<'_>,
-        keyspace: Option<&str>,
         trace: Option<&Trace<'_>>,
         watch: &mut GuardrailCheck<'_>,
         out: &mut Vec<u8>,
@@ -151,7 +151,8 @@ impl Engine {
         self.check_keyspace(request.params.keyspace)?;
         let level = level(request.params.consistency);
         let time = self.write_time(None, &NO_BINDS, &request.params)?;
-        let keyspace = request.params.keyspace.or(keyspace);
+        let keyspace = session.keyspace();
+        let keyspace = request.params.keyspace.or(keyspace.as_deref());
         guard_write_levels(watch, &request.params)?;
         let mut planned = Planned::default();
         let mut required = 1;
@@ -160,9 +161,14 @@ impl Engine {
         for statement in request.statements() {
             let prepared = match statement.query {
                 BatchQuery::Prepared(_) => self.batch_prepared(&statement)?,
-                BatchQuery::Text(text) => Rc::new(self.plan_unprepared_in_steps(text, keyspace).await?),
+                BatchQuery::Text(text) => {
+                    let planned = self.plan_unprepared_in_steps(text, keyspace).await;
+                    Rc::new(planned.map_err(|error| self.inner.authorizer.unplanned(session, error))?)
+                }
             };
             let modification = modification_of(&prepared)?;
+            check_count_in_batch(&prepared.plan.markers, statement.values)?;
+            self.inner.authorizer.authorize_part(session, &prepared.plan, &statement.query)?;
             has_counters |= modification.counts;
             has_others |= !modification.counts;
             check_counters(request.kind == BatchKind::Counter, is_logged, has_counters, has_others)?;
@@ -172,10 +178,9 @@ impl Engine {
             if modification.conditions.is_some() {
                 // One makes all of them parts of a conditional batch. Nothing was done so far.
                 watch.begin_again();
-                self.conditional_batch_message(header, request, keyspace, watch, out).await?;
+                self.conditional_batch_message((session, header), request, keyspace, watch, out).await?;
                 return Ok(Vec::new());
             }
-            check_count_in_batch(&prepared.plan.markers, statement.values)?;
             let values = with_values(&prepared.plan.markers, statement.values, |values| Ok(values.to_vec()))?;
             self.check_long_texts(&prepared.plan.markers, &values).await?;
             let replaced = replaced(&prepared.plan, &values)?;

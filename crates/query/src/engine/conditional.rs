@@ -16,13 +16,13 @@ use super::call::Call;
 use super::guarded::guard_write_levels;
 use super::reply::ReplyTo;
 use super::write::seconds;
-use crate::Outcome;
 use crate::error::{QueryError, invalid, level};
 use crate::execute::bind::{check_count_in_batch, generate, replaced, with_replaced, with_values};
 use crate::execute::conditional::{CurrentRows, Request};
 use crate::execute::modify::{MUTATION_BYTES_MAX, WriteTime, too_large};
 use crate::guardrails::GuardrailCheck;
 use crate::plan::{BatchPlan, Binds, Modification, check_one_table};
+use crate::{Outcome, Session};
 
 /// The levels of a conditional statement.
 #[derive(Clone, Copy)]
@@ -131,7 +131,7 @@ impl Engine {
     /// A BATCH message, of which some statement is conditional.
     pub(super) async fn conditional_batch_message(
         &self,
-        header: &FrameHeader,
+        (session, header): (&Session, &FrameHeader),
         batch: &Batch<'_>,
         keyspace: Option<&str>,
         watch: &mut GuardrailCheck<'_>,
@@ -143,10 +143,15 @@ impl Engine {
         for statement in batch.statements() {
             let prepared = match statement.query {
                 BatchQuery::Prepared(_) => self.batch_prepared(&statement)?,
-                BatchQuery::Text(text) => std::rc::Rc::new(self.plan_unprepared_in_steps(text, keyspace).await?),
+                BatchQuery::Text(text) => {
+                    let planned = self.plan_unprepared_in_steps(text, keyspace).await;
+                    std::rc::Rc::new(planned.map_err(|error| self.inner.authorizer.unplanned(session, error))?)
+                }
             };
             let markers = &prepared.plan.markers;
             check_count_in_batch(markers, statement.values)?;
+            // Those before the first conditional one have been checked, which costs a comparison here.
+            self.inner.authorizer.authorize_part(session, &prepared.plan, &statement.query)?;
             let values = with_values(markers, statement.values, |values| Ok(values.to_vec()))?;
             self.check_long_texts(markers, &values).await?;
             let replaced = replaced(&prepared.plan, &values)?;

@@ -4,7 +4,6 @@
 mod applier;
 mod asked;
 mod datacenters;
-mod first_superuser;
 mod intention;
 pub(super) mod low_bound;
 mod nodes;
@@ -13,6 +12,7 @@ mod statement;
 
 use std::rc::Rc;
 
+use auth::Actor;
 use cluster::paxos::with_state_table;
 use metadata::group::Driver;
 use metadata::{MetadataParts, Proposer};
@@ -21,6 +21,7 @@ use schema::{SchemaChange, TableId};
 use topology::{Epoch, Ring};
 
 use super::Engine;
+use crate::Session;
 use crate::control::{AccessUpdate, ControlReply, ControlRequest, DdlOutcome, InstalledRing};
 use crate::domain::LowBoundDomain;
 use crate::error::QueryError;
@@ -30,16 +31,25 @@ use rows::{NodeTruncations, TruncateStatement};
 use statement::SchemaStatement;
 
 use applier::{EngineApplier, Nodes};
-pub use first_superuser::propose_first_superuser;
+pub(super) use asked::{Answered, TRIES_MAX, ask};
 pub use nodes::{settings, unplaced};
 
 /// The shard that holds the metadata log.
-const LEADER: ShardId = ShardId(0);
+pub(super) const LEADER: ShardId = ShardId(0);
 
 impl Engine {
-    /// Has shard 0 carry out a schema statement.
-    pub(super) async fn change_schema(&self, text: &str, keyspace: Option<&str>) -> Result<DdlOutcome, QueryError> {
-        let request = ControlRequest::Ddl { text: text.to_owned(), keyspace: keyspace.map(str::to_owned) };
+    /// Has shard 0 carry out a schema statement of a session.
+    pub(super) async fn change_schema(
+        &self,
+        session: &Session,
+        text: &str,
+        keyspace: Option<&str>,
+    ) -> Result<DdlOutcome, QueryError> {
+        let creator = match session.actor() {
+            Actor::Role(name) if self.access().settings().authorizes => Some(name.to_owned()),
+            _ => None,
+        };
+        let request = ControlRequest::Ddl { text: text.to_owned(), keyspace: keyspace.map(str::to_owned), creator };
         match self.control().call(LEADER, request).await {
             Ok(ControlReply::Ddl(outcome)) => outcome,
             Ok(reply) => panic!("shard 0 answers a schema statement with its outcome, not with {reply:?}"),
@@ -55,12 +65,6 @@ impl Engine {
             Ok(reply) => panic!("shard 0 answers a truncation with its outcome, not with {reply:?}"),
             Err(gone) => Err(QueryError::Truncate { message: gone.to_string() }),
         }
-    }
-
-    /// Empties a table, on shard 0.
-    pub(super) async fn lead_truncate(&self, keyspace: &str, name: &str) -> Result<(), QueryError> {
-        let _turn = self.proposer().turn().await;
-        TruncateStatement::new(self, keyspace, name).run().await
     }
 
     /// Gives the turn to ask for a schema change, and all that must not happen meanwhile.
@@ -82,12 +86,6 @@ impl Engine {
     /// This node's part in the metadata group. On shard 0.
     pub fn group(&self) -> &Driver {
         self.inner.group.get().expect("shard 0 has the metadata log")
-    }
-
-    /// Carries out a schema statement, on shard 0 of the node that was asked.
-    pub(super) async fn lead_ddl(&self, text: &str, keyspace: Option<&str>) -> Result<DdlOutcome, QueryError> {
-        let turn = self.proposer().turn().await;
-        SchemaStatement::new(self, turn, text, keyspace).run().await
     }
 
     /// Writes all that memory has of the tables to files, of which a snapshot is made before they are emptied or dropped. Does nothing where no
@@ -143,7 +141,7 @@ impl Engine {
     ) {
         // In the same turn as the schema: a table is never seen without the grants of its creator, nor a new one with those of its namesake.
         let next = self.access().after(access);
-        *self.inner.access.borrow_mut() = Rc::new(next);
+        self.inner.authorizer.install(next);
         if let Some(InstalledRing { nodes, local, operations, tenure }) = ring {
             // Before a request can be planned by the ring.
             self.inner.coordinator.fence().begin_tenure(tenure);
@@ -165,4 +163,21 @@ impl Engine {
             tracing::warn!("dropped an event: the queue to clients is full");
         }
     }
+}
+
+/// Carries out a schema statement, on shard 0 of the node that was asked.
+pub(super) async fn lead_ddl(
+    engine: &Engine,
+    text: &str,
+    keyspace: Option<&str>,
+    creator: Option<String>,
+) -> Result<DdlOutcome, QueryError> {
+    let turn = engine.proposer().turn().await;
+    SchemaStatement::new(engine, turn, text, keyspace, creator).run().await
+}
+
+/// Empties a table, on shard 0.
+pub(super) async fn lead_truncate(engine: &Engine, keyspace: &str, name: &str) -> Result<(), QueryError> {
+    let _turn = engine.proposer().turn().await;
+    TruncateStatement::new(engine, keyspace, name).run().await
 }

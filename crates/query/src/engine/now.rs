@@ -28,6 +28,7 @@ impl Engine {
     ) -> Outcome {
         let start = out.len();
         let outcome = self.prepared(request.id).and_then(|prepared| {
+            self.inner.authorizer.authorize(session, &prepared.plan, &request.params)?;
             let reply = ReplyTo::new(header, &request.params, request.result_metadata_id);
             let call = Call { plan: &prepared.plan, id: prepared.id, params: &request.params, reply, trace: None };
             let outcome = self.try_call(session, &call, out);
@@ -66,10 +67,12 @@ impl Engine {
         let keyspace = session.keyspace();
         let keyspace = request.params.keyspace.or(keyspace.as_deref());
         let plan = self.check_keyspace(request.params.keyspace).and_then(|()| self.plan_text(request.text, keyspace));
+        let plan = plan.map_err(|error| self.inner.authorizer.unplanned(session, error));
         let outcome = plan.and_then(|plan| {
             let reply = ReplyTo::new(header, &request.params, None);
             let id = statement_id(keyspace, request.text);
             check_count_of_text(&plan.markers, request.params.values)?;
+            self.inner.authorizer.authorize(session, &plan, &request.params)?;
             let call = Call { plan: &plan, id, params: &request.params, reply, trace: None };
             let outcome = self.try_call(session, &call, out);
             if let Err(error) = &outcome {
@@ -114,13 +117,12 @@ impl Engine {
         request: &Batch<'_>,
         out: &mut Vec<u8>,
     ) -> Outcome {
-        let _ = session;
         let start = out.len();
         // Texts are parsed where there is time for it.
         if request.statements().any(|statement| matches!(statement.query, BatchQuery::Text(_))) {
             return Outcome::MustWait;
         }
-        let outcome = self.batch_now(header, request, out);
+        let outcome = self.batch_now(session, header, request, out);
         if let Err(error) = &outcome {
             self.inner.failed.note(Some(FailedKind::Write), error);
         }

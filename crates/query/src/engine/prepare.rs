@@ -7,14 +7,16 @@ use cql_protocol::request::Prepare;
 use cql_protocol::response::{ColumnSpec, PreparedReply, insert_warnings};
 use cql_protocol::write_prepared;
 use cql_syntax::Statement;
+use planted::Bug;
 use runtime::{Group, ShardId};
 
+use super::access::check_access;
 use super::{Engine, count};
 use crate::Session;
-use crate::access::refusal;
+use crate::catalog::Catalog;
 use crate::control::ControlRequest;
 use crate::error::{QueryError, UnknownId};
-use crate::plan::{Action, Marker, Plan, PlanContext, plan, plan_in_steps};
+use crate::plan::{Action, Marker, Plan, PlanContext, PlanNumber, plan, plan_in_steps};
 use crate::prepared::{Prepared, statement_id, statement_id_in_steps};
 
 /// A longer text is parsed and planned by a task, with pauses. It may have some 4,000 items, each some 0.5 µs.
@@ -71,10 +73,7 @@ impl Engine {
     /// Plans a text.
     pub(super) fn plan_text(&self, text: &str, keyspace: Option<&str>) -> Result<Plan, QueryError> {
         let statement = cql_syntax::parse(text)?;
-        plan(
-            statement,
-            PlanContext { catalog: &self.inner.catalog.borrow(), keyspace, guardrails: &self.inner.guardrails },
-        )
+        plan(statement, plan_context(self, &self.inner.catalog.borrow(), keyspace, text))
     }
 
     /// Plans a text of any length, with pauses.
@@ -99,7 +98,7 @@ impl Engine {
         };
         runtime.yield_now().await;
         let catalog = self.catalog();
-        let context = PlanContext { catalog: &catalog, keyspace, guardrails: &self.inner.guardrails };
+        let context = plan_context(self, &catalog, keyspace, text);
         let plan = plan_in_steps(statement, context, runtime).await?;
         runtime.yield_now().await;
         Ok(plan)
@@ -143,16 +142,18 @@ impl Engine {
         request: &Prepare<'_>,
         out: &mut Vec<u8>,
     ) -> Result<(), QueryError> {
+        self.inner.authorizer.check_session(session)?;
         self.check_keyspace(request.keyspace)?;
         let keyspace = session.keyspace();
         let keyspace = request.keyspace.or(keyspace.as_deref());
         let prepared = self.install(request.text, keyspace).await?;
-        // As in Cassandra, which validates a statement before it is prepared. The text may have a password, so it does not stay.
+        // As in Cassandra, which validates a statement before it is prepared. The text may have a password, so one that is refused does not stay.
         if let Action::Other(statement) = &prepared.plan.action
             && let Statement::Access(statement) = &**statement
+            && let Err(error) = check_access(self, session, statement, keyspace)
         {
             self.inner.prepared.borrow_mut().remove(&prepared.id);
-            return Err(refusal(&self.catalog(), &self.inner.coordinator.ring(), statement, keyspace));
+            return Err(error);
         }
         self.install_elsewhere(request.text, keyspace).await;
         write_reply(header, &prepared, out);
@@ -174,6 +175,23 @@ impl Engine {
             let _ = install.await;
         }
     }
+}
+
+/// The context of the next plan.
+fn plan_context<'a>(
+    engine: &'a Engine,
+    catalog: &'a Catalog,
+    keyspace: Option<&'a str>,
+    text: &str,
+) -> PlanContext<'a> {
+    let inner = &*engine.inner;
+    let planted = inner.coordinator.storage().planted();
+    let number = match planted.is(Bug::UseChangesNothing) {
+        true => PlanNumber::of_text(text),
+        false => inner.plan_numbers.replace(inner.plan_numbers.get().next()),
+    };
+    let (guardrails, checks_access) = (&inner.guardrails, inner.authorizer.is_on());
+    PlanContext { catalog, keyspace, guardrails, number, checks_access, planted }
 }
 
 fn write_reply(header: &FrameHeader, prepared: &Prepared, out: &mut Vec<u8>) {

@@ -9,13 +9,13 @@ use cql_protocol::{FrameHeader, write_set_keyspace, write_void};
 use cql_syntax::Statement;
 use schema::{ChangeTarget, ChangeType, SchemaEvent};
 
+use super::access::run_access;
 use super::call::Call;
 use super::failed::FailedKind;
 use super::read::check_page_size;
-use super::reply::{ReplyTo, replace_by_error, warn_of_use};
+use super::reply::{REPLY_BYTES_USUAL, ReplyTo, replace_by_error, warn_of_use};
 use super::{Engine, count};
 use crate::Session;
-use crate::access::refusal;
 use crate::catalog::no_keyspace;
 use crate::control::DdlOutcome;
 use crate::describe;
@@ -24,7 +24,7 @@ use crate::execute::bind::{check_count_of_text, generate, replaced, with_replace
 use crate::guardrails::GuardrailCheck;
 use crate::plan::{Action, Binds};
 use crate::prepared::statement_id_in_steps;
-use crate::trace::Trace;
+use crate::trace::{Trace, shown};
 
 /// The most plans of one request: each comes after a change of the ring or of a table. None is made after the time that a read of a partition may take.
 const PLANS_MAX: u32 = 8;
@@ -39,9 +39,6 @@ pub struct Ran {
     /// True if it reads ranges of tokens.
     pub is_scan: bool,
 }
-
-/// Room that most replies fit in: one with a row or a few is not moved while it grows.
-pub(super) const REPLY_BYTES_USUAL: usize = 512;
 
 impl Engine {
     /// Answers any QUERY, PREPARE, EXECUTE or BATCH, waiting as it must.
@@ -85,6 +82,7 @@ impl Engine {
             }
             Request::Execute(request) => {
                 let prepared = self.prepared(request.id)?;
+                self.inner.authorizer.authorize(session, &prepared.plan, &request.params)?;
                 is_scan.set(prepared.plan.is_scan());
                 if let Some(trace) = trace {
                     trace.request("Execute CQL3 prepared query", Some(&prepared.text), Some(&request.params));
@@ -106,7 +104,7 @@ impl Engine {
                 }
                 let outcome = {
                     let _texts = self.inner.texts.begin(text_bytes(&request)).await;
-                    self.batch_message(header, &request, session.keyspace().as_deref(), trace, out).await
+                    self.batch_message((session, header), &request, trace, out).await
                 };
                 let outcome = outcome.inspect_err(|error| self.inner.failed.note(Some(FailedKind::Write), error));
                 self.or_on_other_shard(outcome, session, (header, body), out).await
@@ -126,7 +124,7 @@ impl Engine {
         out: &mut Vec<u8>,
     ) -> Result<(), QueryError> {
         if let Some(trace) = trace {
-            trace.step(format!("Parsing {}", request.text));
+            trace.step(format!("Parsing {}", shown(request.text)));
         }
         self.check_keyspace(request.params.keyspace)?;
         let keyspace = session.keyspace();
@@ -134,10 +132,14 @@ impl Engine {
         let id = statement_id_in_steps(keyspace, request.text, &self.inner.runtime).await;
         let plan = match self.take_planned(id) {
             Some(plan) => plan,
-            None => self.plan_text_in_steps(request.text, keyspace).await?,
+            None => {
+                let planned = self.plan_text_in_steps(request.text, keyspace).await;
+                planned.map_err(|error| self.inner.authorizer.unplanned(session, error))?
+            }
         };
         is_scan.set(plan.is_scan());
         check_count_of_text(&plan.markers, request.params.values)?;
+        self.inner.authorizer.authorize(session, &plan, &request.params)?;
         let reply = ReplyTo::new(header, &request.params, None);
         let call = Call { plan: &plan, id, params: &request.params, reply, trace };
         call.step(|| "The statement is planned".to_owned());
@@ -253,17 +255,13 @@ impl Engine {
                 describe::write(statement, keyspace.as_deref(), &catalog, &self.inner.node, page, header, out)?;
             }
             Statement::Access(statement) => {
-                return Err(refusal(&self.catalog(), &self.inner.coordinator.ring(), statement, keyspace));
+                check_length(text)?;
+                run_access(self, session, (header, statement), keyspace, out).await?;
             }
             statement if schema::is_ddl(statement) => {
                 // It is parsed again where it is done, at once.
-                if text.len() > DDL_BYTES_MAX {
-                    return Err(invalid(format!(
-                        "a schema statement has at most {DDL_BYTES_MAX} bytes, this one {}",
-                        text.len()
-                    )));
-                }
-                let outcome = self.change_schema(text, keyspace).await?;
+                check_length(text)?;
+                let outcome = self.change_schema(session, text, keyspace).await?;
                 write_ddl_outcome(header, &outcome, out);
             }
             _ => return Err(invalid("The statement is not supported yet")),
@@ -286,6 +284,17 @@ impl Engine {
         self.check_keyspace(Some(keyspace))?;
         session.set_keyspace(keyspace);
         Ok(())
+    }
+}
+
+/// Refuses a text of a schema statement, or of one about roles, that is too long for the metadata group.
+fn check_length(text: &str) -> Result<(), QueryError> {
+    match text.len() <= DDL_BYTES_MAX {
+        true => Ok(()),
+        false => {
+            let length = text.len();
+            Err(invalid(format!("a schema statement has at most {DDL_BYTES_MAX} bytes, this one {length}")))
+        }
     }
 }
 

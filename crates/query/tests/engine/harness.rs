@@ -1,13 +1,15 @@
 //! A node without sockets: engines on a real runtime, and a client that speaks frames to one of them.
 
 use std::future::Future;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
-use auth::{Access, AccessChange, Settings};
+use auth::networks::NetworkRules;
+use auth::{Access, AccessChange, PasswordHash, Settings};
 use cql_protocol::request::{Batch, BatchBuilder, BatchKind, BatchQuery, Execute, Prepare, Query, Request};
 use cql_protocol::response::ResponsePrefix;
 use cql_protocol::{
@@ -18,8 +20,9 @@ use membership::{OperationsDomain, TopologyDomain};
 use metadata::{Domains, MetadataLog, Opened, Start, Started, Way};
 use planted::Planted;
 use query::{
-    AccessDomain, Engine, EngineOptions, EngineParts, EngineSeats, Guardrails, LowBoundDomain, NodeInfo, Outcome,
-    SchemaDomain, Session, TruncationsDomain, engine_seats, pending_truncations, truncations_of,
+    AccessDomain, Engine, EngineOptions, EngineParts, EngineSeats, Guardrails, HasherIsBusy, Hashing, LowBoundDomain,
+    NodeInfo, Outcome, PasswordHasher, SchemaDomain, Session, TruncationsDomain, engine_seats, pending_truncations,
+    truncations_of,
 };
 use runtime::sync::oneshot;
 use runtime::{MeshSeat, Options, Runtime, ShardId};
@@ -32,6 +35,23 @@ const POLL_AIM: Duration = Duration::from_millis(25);
 
 /// The settings of `AllowAllAuthenticator`.
 const ALLOW_ALL: Settings = Settings { authenticates: false, has_passwords: false, authorizes: false };
+
+/// The settings of `PasswordAuthenticator` and `CassandraAuthorizer`.
+const SECURED: Settings = Settings { authenticates: true, has_passwords: true, authorizes: true };
+
+/// Computes hashes at once, and refuses the password `busy`.
+struct DirectHasher;
+
+impl PasswordHasher for DirectHasher {
+    fn hash(&self, password: String, _client: Option<SocketAddr>) -> Hashing<'_> {
+        Box::pin(async move {
+            match &*password {
+                "busy" => Err(HasherIsBusy("Too many passwords are being hashed".to_owned())),
+                password => Ok(PasswordHash::of_password(password, [7; 16])),
+            }
+        })
+    }
+}
 
 /// A folder that goes when the test ends.
 pub struct Folder(PathBuf);
@@ -75,11 +95,25 @@ enum Command {
     End,
 }
 
+/// The rules for a node's clients.
+#[derive(Clone)]
+struct Rules {
+    guardrails: Guardrails,
+    access: Settings,
+    network_rules: NetworkRules,
+}
+
+impl Default for Rules {
+    fn default() -> Self {
+        Rules { guardrails: Guardrails::default(), access: ALLOW_ALL, network_rules: NetworkRules::default() }
+    }
+}
+
 struct Seat {
     engine: EngineSeats,
     commands: MeshSeat<Command, ()>,
     dir: PathBuf,
-    guardrails: Guardrails,
+    rules: Rules,
     alarm: Arc<AtomicBool>,
 }
 
@@ -117,7 +151,25 @@ where
     F: Fn(Client) -> Fut + Send + Sync + Copy,
     Fut: Future<Output = ()>,
 {
-    run(dir, shards, guardrails, |client, _, _| test(client));
+    run(dir, shards, &Rules { guardrails: guardrails.clone(), ..Rules::default() }, |client, _, _| test(client));
+}
+
+/// The same for a node whose clients log in and whose permissions are checked.
+pub fn run_secured<F, Fut>(dir: &Path, shards: u16, test: F)
+where
+    F: Fn(Client) -> Fut + Send + Sync + Copy,
+    Fut: Future<Output = ()>,
+{
+    run_strict(dir, shards, NetworkRules::default(), test);
+}
+
+/// The same with network rules.
+pub fn run_strict<F, Fut>(dir: &Path, shards: u16, network_rules: NetworkRules, test: F)
+where
+    F: Fn(Client) -> Fut + Send + Sync + Copy,
+    Fut: Future<Output = ()>,
+{
+    run(dir, shards, &Rules { access: SECURED, network_rules, ..Rules::default() }, |client, _, _| test(client));
 }
 
 /// The same for a test that looks below the engine.
@@ -126,10 +178,10 @@ where
     F: Fn(Client, Runtime, Shard) -> Fut + Send + Sync + Copy,
     Fut: Future<Output = ()>,
 {
-    run(dir, shards, &Guardrails::default(), test);
+    run(dir, shards, &Rules::default(), test);
 }
 
-fn run<F, Fut>(dir: &Path, shards: u16, guardrails: &Guardrails, test: F)
+fn run<F, Fut>(dir: &Path, shards: u16, rules: &Rules, test: F)
 where
     F: Fn(Client, Runtime, Shard) -> Fut + Send + Sync + Copy,
     Fut: Future<Output = ()>,
@@ -139,8 +191,7 @@ where
     let seats = engine_seats(shards).into_iter().zip(commands);
     let mains: Vec<_> = seats
         .map(|(engine, commands)| {
-            let seat =
-                Seat { engine, commands, dir: dir.to_path_buf(), guardrails: guardrails.clone(), alarm: alarm.clone() };
+            let seat = Seat { engine, commands, dir: dir.to_path_buf(), rules: rules.clone(), alarm: alarm.clone() };
             move |runtime: Runtime| shard_main(runtime, seat, test)
         })
         .collect();
@@ -190,7 +241,8 @@ where
                     storage: opened.0.clone(),
                     schema: opened.1,
                     access: Access::default().with_all(&boot.access),
-                    access_settings: ALLOW_ALL,
+                    access_settings: seat.rules.access,
+                    password_hasher: seat.rules.access.has_passwords.then(|| Rc::new(DirectHasher) as _),
                     ring: Rc::new(ring()),
                     operations: Vec::new(),
                     tenure: 0,
@@ -199,8 +251,8 @@ where
                     internode: None,
                     metadata: metadata.take(),
                     links: None,
-                    options: EngineOptions::default(),
-                    guardrails: seat.guardrails.clone(),
+                    options: EngineOptions { network_rules: seat.rules.network_rules, ..EngineOptions::default() },
+                    guardrails: seat.rules.guardrails.clone(),
                     strategies: Default::default(),
                     node: node_info(boot.number),
                 })
@@ -305,9 +357,18 @@ fn boot_of(started: &Started) -> Boot {
     }
 }
 
+/// The bug that `HELENUS_PLANT` names, where bugs are compiled in.
+fn planted() -> Planted {
+    #[cfg(feature = "planted")]
+    if let Ok(name) = std::env::var("HELENUS_PLANT") {
+        return Planted::named(&name).expect("a bug of the list");
+    }
+    Planted::NONE
+}
+
 async fn open(runtime: &Runtime, dir: &Path, boot: &Boot) -> (Shard, Schema) {
     let schema = Schema::empty().with_all(&boot.changes);
-    let options = StorageOptions::new(dir, boot.number, 64 << 20);
+    let options = StorageOptions { planted: planted(), ..StorageOptions::new(dir, boot.number, 64 << 20) };
     let sharder = Sharder::new(runtime.shard_count());
     let stored = cluster::paxos::with_state_table(&schema);
     let shard = Shard::open(runtime, options, sharder, &stored, &boot.truncations).await;
@@ -375,6 +436,28 @@ pub struct Client {
 }
 
 impl Client {
+    /// The same engine's client that has logged in as a role.
+    pub fn as_role(&self, role: &str) -> Client {
+        let session = Session::new();
+        session.log_in(role);
+        Client { session, ..self.clone() }
+    }
+
+    /// The same with an address.
+    pub fn as_role_at(&self, address: SocketAddr, role: &str) -> Client {
+        let session = Session::new();
+        session.log_in(role);
+        query::list_client(&self.engine, &session, address);
+        Client { session, ..self.clone() }
+    }
+
+    /// The same engine's client on the maintenance socket.
+    pub fn as_owner(&self) -> Client {
+        let session = Session::new();
+        session.log_in_maintenance();
+        Client { session, ..self.clone() }
+    }
+
     fn new(engine: Engine) -> Client {
         Client { engine, session: Session::new(), version: Version::V4 }
     }

@@ -45,7 +45,11 @@ pub fn judge_batches(
         }
         let is_truncated = history.may_be_truncated(change.start, u64::MAX);
         if !there.is_empty() && !missing.is_empty() && !is_truncated {
-            violations.push(format!("logged batch {number}: {there:?} are there, {missing:?} are missing"));
+            let Change { node, reach, start, acknowledged, ended, .. } = change;
+            violations.push(format!(
+                "logged batch {number}, asked of node {node} at {start}, reach {reach:?}, acknowledged {acknowledged:?}, ended {ended:?}: \
+                 {there:?} are there, {missing:?} are missing"
+            ));
         }
     }
     violations

@@ -2,7 +2,7 @@
 //!
 //! | from | event | to |
 //! |---|---|---|
-//! | asked | the guardrails of this node refuse it | answered: the refusal |
+//! | asked | its role has lost the permission, or the guardrails of this node refuse it | answered: the refusal |
 //! | asked | the snapshots of what it drops are made | proposed |
 //! | proposed | the group applied it | answered: the event, with warnings |
 //! | proposed | the leader refused it: this node, whose state is as late, plans it itself | answered: the refusal, or that nothing changes |
@@ -30,13 +30,21 @@ pub(super) struct SchemaStatement<'a> {
     _turn: Turn,
     text: &'a str,
     keyspace: Option<&'a str>,
+    /// The role that is to have all permissions on what it makes.
+    creator: Option<String>,
     watch: GuardrailCheck<'a>,
 }
 
 impl<'a> SchemaStatement<'a> {
     /// The statement `text` of a session in `keyspace`.
-    pub(super) fn new(engine: &'a Engine, turn: Turn, text: &'a str, keyspace: Option<&'a str>) -> Self {
-        SchemaStatement { engine, _turn: turn, text, keyspace, watch: engine.guardrail_check() }
+    pub(super) fn new(
+        engine: &'a Engine,
+        turn: Turn,
+        text: &'a str,
+        keyspace: Option<&'a str>,
+        creator: Option<String>,
+    ) -> Self {
+        SchemaStatement { engine, _turn: turn, text, keyspace, creator, watch: engine.guardrail_check() }
     }
 
     /// Carries it out. Warnings of guardrails come with an error too.
@@ -65,8 +73,12 @@ impl<'a> SchemaStatement<'a> {
                 now_micros: engine.inner.clock.wall_micros(),
                 keyspace: self.keyspace.map(str::to_owned),
                 ignored: ignored.clone(),
+                creator: self.creator.clone(),
                 text: self.text.to_owned(),
             };
+            let check = || intention.check(engine.access().state(), engine.inner.coordinator.storage().planted());
+            // It has waited for its turn, or was refused: before snapshots are made of what it drops.
+            check()?;
             let schema = engine.schema();
             let planned = intention.plan(&schema, &engine.inner.coordinator.ring(), &engine.inner.strategies);
             if let Ok(plan) = &planned {
@@ -91,6 +103,7 @@ impl<'a> SchemaStatement<'a> {
                     return Ok(DdlOutcome { event, warnings });
                 }
                 (Answered::Refused, _) => {
+                    check()?;
                     // The state is as late as the refusal now. Where it can be carried out after all, others have changed the schema since.
                     let ring = engine.inner.coordinator.ring();
                     let plan = intention.plan(&engine.schema(), &ring, &engine.inner.strategies)?;

@@ -36,6 +36,11 @@ final class Node {
     return start(List.of("uring", "2", folder.toString()));
   }
 
+  /** A server whose clients log in. */
+  static Node startWithPasswords() throws IOException {
+    return start(List.of("uring", "2", "passwords"));
+  }
+
   private static Node start(List<String> arguments) throws IOException {
     String program = Configuration.SUITES.resolve("python/server.py").toString();
     List<String> command = Stream.concat(Stream.of("python3", program), arguments.stream()).toList();
@@ -86,6 +91,16 @@ final class Node {
         .withLocalDatacenter("datacenter1")
         .withConfigLoader(options().build())
         .withSslContext(context)
+        .build();
+  }
+
+  /** A session with a name and a password. */
+  CqlSession connect(String name, String password) {
+    return CqlSession.builder()
+        .addContactPoint(address)
+        .withLocalDatacenter("datacenter1")
+        .withConfigLoader(options().build())
+        .withAuthCredentials(name, password)
         .build();
   }
 

@@ -1,0 +1,114 @@
+"""Clients from another address of loopback that do not log in: strangers.py HOST PORT WHAT COUNT SOURCE.
+
+`guess`: each sends wrong passwords in a closed loop, one after the other. Says how many had an answer; when standard input has ended, how many answers were BAD_CREDENTIALS and
+how many OVERLOADED. `idle`: each sends STARTUP and a part of a long frame, and waits. Says how many were asked for a password; when standard input has ended, how many of them the
+server has closed.
+"""
+
+import resource
+import socket
+import struct
+import sys
+import threading
+
+host, port, what, count, source = sys.argv[1], int(sys.argv[2]), sys.argv[3], int(sys.argv[4]), sys.argv[5]
+limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
+SECONDS_MAX = 60
+BAD_CREDENTIALS, OVERLOADED = 0x0100, 0x1001
+ERROR, AUTHENTICATE = 0x00, 0x03
+
+
+def frame(opcode, body):
+    return bytes([4, 0, 0, 1, opcode]) + struct.pack(">i", len(body)) + body
+
+
+STARTUP = frame(0x01, b"\0\1\0\x0bCQL_VERSION\0\x053.0.0")
+
+
+def auth_response(token):
+    return frame(0x0F, struct.pack(">i", len(token)) + token)
+
+
+def receive(one):
+    """The opcode and the body of a frame; None at the end."""
+    with one.makefile("rb", buffering=0) as file:
+        head = read(file, 9)
+        return head and (head[4], read(file, struct.unpack(">i", head[5:])[0]))
+
+
+def read(file, length):
+    data = b""
+    while len(data) < length:
+        part = file.read(length - len(data))
+        if not part:
+            return None
+        data += part
+    return data
+
+
+def connect():
+    return socket.create_connection((host, port), SECONDS_MAX, (source, 0))
+
+
+def guess(number, answered, codes, over):
+    """Connects again when its time to log in is over."""
+    tries = 0
+    while not over.is_set():
+        try:
+            with connect() as one:
+                one.sendall(STARTUP)
+                answer = receive(one)
+                while answer and not over.is_set():
+                    tries += 1
+                    one.sendall(auth_response(b"\0cassandra\0guess %d %d" % (number, tries)))
+                    answer = receive(one)
+                    if answer and answer[0] == ERROR:
+                        codes.append(struct.unpack(">i", answer[1][:4])[0])
+                        answered.add(number)
+        except OSError:
+            continue
+
+
+def main_guess():
+    answered, codes, over = set(), [], threading.Event()
+    threads = [threading.Thread(target=guess, args=(number, answered, codes, over)) for number in range(count)]
+    for thread in threads:
+        thread.start()
+    while len(answered) < count:
+        over.wait(0.01)
+    print(len(answered), flush=True)
+    sys.stdin.read()
+    over.set()
+    for thread in threads:
+        thread.join()
+    print(codes.count(BAD_CREDENTIALS), codes.count(OVERLOADED), flush=True)
+
+
+def main_idle():
+    asked = []
+    for _ in range(count):
+        try:
+            one = connect()
+            one.sendall(STARTUP)
+            answer = receive(one)
+            if answer and answer[0] == AUTHENTICATE:
+                one.sendall(frame(0x0F, bytes(16_000))[:8_000])
+                asked.append(one)
+        except OSError:
+            continue
+    print(len(asked), flush=True)
+    sys.stdin.read()
+    print(sum(is_closed(one) for one in asked), flush=True)
+
+
+def is_closed(one):
+    try:
+        return receive(one) is None
+    except ConnectionError:
+        return True
+    except OSError:
+        return False
+
+
+main_guess() if what == "guess" else main_idle()

@@ -1,0 +1,127 @@
+//! Strangers of one host: clients that guess passwords in a closed loop, and clients that never log in. Others log in meanwhile, and memory stays bounded.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, ChildStdout, Command, Stdio};
+
+use cql_protocol::Version;
+use helenus_tests::{Server, pick, resident_bytes};
+
+use super::{AUTH_SUCCESS, Client, builder, password};
+
+/// Growth of a server's memory: what 1,000 connections with small buffers take.
+const GROWTH_MAX: u64 = 64 << 20;
+
+/// The script, with its output.
+struct Strangers {
+    script: Child,
+    said: BufReader<ChildStdout>,
+}
+
+impl Strangers {
+    fn start(server: &Server, what: &str, count: usize) -> Strangers {
+        let address = server.address();
+        let (ip, port) = address.rsplit_once(':').expect("an address with its port");
+        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/logins/strangers.py");
+        let mut script = Command::new("python3")
+            .args([script, ip, port, what, &count.to_string(), "127.0.0.2"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("python3 is there");
+        let said = BufReader::new(script.stdout.take().expect("piped above"));
+        Strangers { script, said }
+    }
+
+    fn line(&mut self) -> String {
+        let mut line = String::new();
+        self.said.read_line(&mut line).expect("the script says a line");
+        line.trim().to_owned()
+    }
+
+    /// Ends the strangers; gives the last line.
+    fn end(mut self) -> String {
+        drop(self.script.stdin.take());
+        let line = self.line();
+        assert!(self.script.wait().expect("it ends with its input").success());
+        line
+    }
+}
+
+/// The niceness of the server's threads of this name.
+fn niceness(pid: u32, name: &str) -> Vec<i32> {
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).expect("the process is there");
+    let stat =
+        |task: std::fs::DirEntry| std::fs::read_to_string(task.path().join("stat")).expect("the thread is there");
+    let found = tasks
+        .map(|task| stat(task.expect("the folder can be read")))
+        .filter(|stat| stat.contains(&format!("({name})")));
+    let field = |stat: String| stat.rsplit_once(')').expect("a name").1.split_whitespace().nth(16).map(str::to_owned);
+    found.map(|stat| field(stat).expect("a field").parse().expect("a number")).collect()
+}
+
+#[test]
+fn guesses_in_a_closed_loop_keep_no_other_host_out() {
+    for (reactor, shards) in [("uring", 2), ("epoll", 1)] {
+        let builder = builder(reactor, shards).with(&["--memory", "512M"]);
+        let server = builder.start();
+        let password = password(&builder);
+        let of_shard = niceness(server.pid(), "shard-0")[0];
+        assert_eq!(niceness(server.pid(), "passwords"), [(of_shard + 10).min(19)]);
+        let before = resident_bytes(server.pid());
+        let mut strangers = Strangers::start(&server, "guess", 64);
+        // Each has had an answer; from here on they guess as long as this runs.
+        assert_eq!(strangers.line(), "64");
+        let mut peak = before;
+        for number in 0..20 {
+            let mut client = Client::start(&server, Version::V4, None);
+            // The first is hashed among the guesses; afterwards the password is remembered.
+            assert_eq!(client.log_in("cassandra", &password).opcode, AUTH_SUCCESS, "{number}");
+            assert_eq!(client.query("SELECT cluster_name FROM system.local").opcode, super::RESULT);
+            peak = peak.max(resident_bytes(server.pid()));
+        }
+        let counts = strangers.end();
+        println!("{reactor}, {shards} shards: {counts}; memory {before} before, {peak} at its peak");
+        let [refused, overloaded] =
+            counts.split(' ').map(|count| count.parse().expect("a number")).collect::<Vec<u64>>()[..]
+        else {
+            panic!("two numbers: {counts}");
+        };
+        assert!(
+            refused >= 5 && overloaded > 0,
+            "a host has 16 of 64 guesses under way, and the others are OVERLOADED: {counts}"
+        );
+        assert!(peak < before + GROWTH_MAX, "memory grew from {before} to {peak}");
+        let lines = server.lines_after_stop();
+        let counted =
+            lines.iter().find_map(|line| line.split_once("password hashes computed beside the shards hashes="));
+        let hashes: u64 = counted.expect("a line says how many").1.trim().parse().expect("a number");
+        assert!(
+            hashes > refused,
+            "each of {refused} guesses, and the superuser's password, was hashed beside the shards: {hashes}"
+        );
+    }
+}
+
+#[test]
+fn clients_that_never_log_in_take_bounded_memory_and_keep_no_other_host_out() {
+    let count = pick(2_000, 10_000);
+    for (reactor, shards) in [("uring", 2), ("epoll", 1)] {
+        let builder = builder(reactor, shards).with(&["--memory", "512M"]);
+        let server = builder.start();
+        let password = password(&builder);
+        let before = resident_bytes(server.pid());
+        let mut strangers = Strangers::start(&server, "idle", count);
+        let served: usize = strangers.line().parse().expect("a number");
+        // Half of a tenth of 10,000 connections are one host's at a time; places come back when 10 s are over.
+        assert!(served >= 500, "{served} of {count} were asked for a password");
+        let mut client = Client::start(&server, Version::V4, None);
+        assert_eq!(client.log_in("cassandra", &password).opcode, AUTH_SUCCESS);
+        let peak = resident_bytes(server.pid());
+        println!(
+            "{reactor}, {shards} shards: {served} of {count} were asked; memory {before} before, {peak} with them"
+        );
+        assert!(peak < before + GROWTH_MAX, "memory grew from {before} to {peak}");
+        assert_eq!(strangers.end(), served.to_string(), "each that was asked is closed by the server in the end");
+        server.stop();
+    }
+}
