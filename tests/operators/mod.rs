@@ -132,7 +132,7 @@ fn the_console_is_whole_and_lets_nothing_else_in() {
         scripts += usize::from(file.ends_with(".js"));
     }
     println!("the console is {bytes} bytes");
-    assert_eq!(scripts, 10, "theme, uPlot, and the page's eight modules");
+    assert_eq!(scripts, 11, "theme, uPlot, and the page's nine modules");
     assert!(bytes < 128 << 10, "{bytes} bytes");
     // The port for metrics has none of it.
     assert_eq!(http(server.metrics_port, "GET", "/").expect("answers").status, 404);

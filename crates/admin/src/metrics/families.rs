@@ -337,6 +337,9 @@ fn write_node(text: &mut Text, node: &NodeFacts, version: &str, shards: usize) {
 
 /// The files of certificates, by who is on the other end of the connections.
 fn write_tls(text: &mut Text, files: &[TlsFacts]) {
+    if files.is_empty() {
+        return;
+    }
     text.family(TLS_RELOADS, Counter, "Times that changed TLS certificates were taken into use.");
     for facts in files {
         text.sample(TLS_RELOADS, &[("peers", facts.peers)], facts.reloads as f64);
