@@ -93,3 +93,30 @@ fn a_browser_logs_in_for_a_cookie_and_changes_from_the_own_page_alone() {
     assert_eq!(get(&cookie), 401);
     server.stop();
 }
+
+#[test]
+fn permissions_on_mbeans_decide_what_a_role_may_ask() {
+    let (server, password) = start();
+    let basic = |user: &str, password: &str| nodetool(&server, &format!("-u {user} -pw {password} flush")).code;
+    let set = log_in(&server, &password).head;
+    let set = set.lines().find_map(|line| line.strip_prefix("set-cookie: ")).expect("a cookie").to_owned();
+    let cookie = format!("Cookie: {}", set.split(';').next().expect("a pair"));
+    let run = |statement: &str| {
+        let lines = [&*cookie, "Content-Type: application/json", "Sec-Fetch-Site: same-origin"];
+        let answer = post(&server, "/helenus/cql", &lines, &format!("{{\"statement\": \"{statement}\"}}"));
+        assert!(answer.body.contains("\"error\":null"), "{statement}: {}", answer.body);
+    };
+    run("CREATE ROLE monitor WITH LOGIN = true AND PASSWORD = 'looking'");
+    let look = || nodetool(&server, "-u monitor -pw looking tablestats");
+    let refused = look();
+    assert!(refused.code == 1 && refused.errors.contains("SELECT"), "{}", refused.errors);
+    run("GRANT SELECT ON ALL MBEANS TO monitor");
+    assert_eq!(look().code, 0, "{}", look().errors);
+    assert_eq!(basic("monitor", "looking"), 1, "it may look, and not flush");
+    run("GRANT EXECUTE ON MBEAN 'org.apache.cassandra.db:type=StorageService' TO monitor");
+    assert_eq!(basic("monitor", "looking"), 0);
+    assert_eq!(nodetool(&server, "-u monitor -pw looking disablehandoff").code, 1, "of another MBean");
+    run("ALTER ROLE monitor WITH LOGIN = false");
+    assert!(look().errors.contains("monitor is not permitted to log in"), "{}", look().errors);
+    server.stop();
+}

@@ -1,4 +1,4 @@
-//! Loads under TLS: through the driver by `-transport`, and `--raw`, both with a certificate of the client; and what is refused without.
+//! Loads with a login, and under TLS: through the driver by `-transport`, and `--raw`, both with a certificate of the client; and what is refused without.
 
 #[path = "../../crates/tls/src/tests/authority.rs"]
 mod authority;
@@ -57,5 +57,35 @@ fn the_driver_and_the_raw_client_load_a_node_that_requires_certificates() {
     assert!(!is_done && !errors.is_empty(), "{errors}");
     let (is_done, errors) = raw(&server, &[]);
     assert!(!is_done && errors.contains("requires TLS"), "{errors}");
+    server.stop();
+}
+
+#[test]
+fn loads_log_in_by_files_and_by_the_environment() {
+    let builder = Builder::new("uring", 2).configured("authenticator: PasswordAuthenticator\n");
+    let (folder, data) = (builder.folder(), builder.data());
+    let server = builder.start();
+    let text = std::fs::read_to_string(data.join("initial-superuser")).expect("the first superuser has a password");
+    let password = text.lines().find_map(|line| line.strip_prefix("password: ")).expect("a line with the password");
+    let file = write(&folder, "password", &format!("{password}\n"));
+    for protocol in ["4", "5"] {
+        let done = raw(&server, &["-u", "cassandra", "--password-file", &file, "--protocol", protocol]);
+        assert_eq!(done, (true, String::new()));
+    }
+    let (is_done, errors) = raw(&server, &[]);
+    assert!(!is_done && errors.contains("requires a login"), "{errors}");
+    let wrong = write(&folder, "wrong", "cassandra");
+    let (is_done, errors) = raw(&server, &["-u", "cassandra", "--password-file", &wrong]);
+    assert!(!is_done && errors.contains("are incorrect"), "{errors}");
+    let properties = write(&folder, "c.properties", &format!("cql.username=cassandra\ncql.password={password}\n"));
+    let load = ["write", "no-warmup", "n=2000", "-rate", "threads=20"];
+    let words: Vec<&str> = load.into_iter().chain(["-credentials-file", &properties]).collect();
+    self::is_done("write with a login", 2000, run(&server, &words));
+    let refused = run(&server, &load);
+    assert!(refused.code != 0 && !refused.errors.contains(password), "{}", refused.errors);
+    let mut command = Command::new(Builder::binary());
+    command.args(["stress", "--raw", "write", "--rows", "100", "--node", &server.address(), "-u", "cassandra"]);
+    let by_environment = command.env("HELENUS_PASSWORD", password).stdin(Stdio::null()).output();
+    assert!(by_environment.expect("the binary can be run").status.success());
     server.stop();
 }
