@@ -1,5 +1,7 @@
 //! Operators' tools: REST and metrics, nodetool, the load generator, the console; and the cost of an idle server.
 
+#[path = "../crates/tls/src/tests/authority.rs"]
+mod authority;
 mod console;
 mod footprint;
 mod nodetool;

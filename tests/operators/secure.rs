@@ -1,15 +1,12 @@
 //! Operators under TLS: REST, metrics and nodetool with certificates, plain requests refused with a word, and certificates exchanged while the node runs.
 
-#[path = "../../crates/tls/src/tests/authority.rs"]
-mod authority;
-
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use authority::{Authority, Issued, VALID};
+use crate::authority::{Authority, Issued, VALID};
 use helenus_tests::{Builder, Server, http, nodetool};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};

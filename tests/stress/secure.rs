@@ -1,12 +1,9 @@
 //! Loads with a login, and under TLS: through the driver by `-transport`, and `--raw`, both with a certificate of the client; and what is refused without.
 
-#[path = "../../crates/tls/src/tests/authority.rs"]
-mod authority;
-
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use authority::{Authority, VALID};
+use crate::authority::{Authority, VALID};
 use helenus_tests::{Builder, Server};
 
 use super::{is_done, run};

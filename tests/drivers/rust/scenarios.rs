@@ -1,12 +1,17 @@
 //! What a driver does all day, one scenario per function.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use helenus_tests::Connection;
 use scylla::client::session::Session;
 use scylla::statement::Statement;
 use scylla::statement::batch::{Batch, BatchType};
+use scylla::statement::prepared::PreparedStatement;
+
+/// No wait for a condition takes as long on any machine.
+const HUNG_AFTER: Duration = Duration::from_secs(60);
 
 pub async fn execute(session: &Session, text: &str) {
     session.query_unpaged(text, ()).await.unwrap_or_else(|error| panic!("{text}: {error}"));
@@ -125,6 +130,7 @@ pub async fn each_request_reaches_its_shard(session: &Session, shards: u16) {
     execute(session, "CREATE TABLE owned (a int PRIMARY KEY, b int)").await;
     let insert = session.prepare("INSERT INTO owned (a, b) VALUES (?, ?)").await.expect("prepares");
     let select = session.prepare("SELECT b FROM owned WHERE a = ?").await.expect("prepares");
+    until_all_shards_are_connected(session, &select, shards).await;
     let mut seen = vec![0; usize::from(shards)];
     for key in 0..500_i32 {
         let token = insert.calculate_token(&(key, key)).expect("the key is typed").expect("the statement has a key");
@@ -138,6 +144,24 @@ pub async fn each_request_reaches_its_shard(session: &Session, shards: u16) {
         seen[usize::from(owner)] += 1;
     }
     assert!(seen.iter().all(|count| *count > 500 / usize::from(shards) / 3), "{seen:?}");
+}
+
+/// The driver connects to further shards while it is used.
+async fn until_all_shards_are_connected(session: &Session, select: &PreparedStatement, shards: u16) {
+    let deadline = Instant::now() + HUNG_AFTER;
+    let mut missing: BTreeSet<u16> = (0..shards).collect();
+    for key in (0..500_i32).cycle() {
+        let token = select.calculate_token(&(key,)).expect("the key is typed").expect("the statement has a key");
+        let result = session.execute_unpaged(select, (key,)).await.expect("is answered");
+        let owner = owner(token.value(), shards);
+        if result.request_coordinator().shard() == Some(u32::from(owner)) {
+            missing.remove(&owner);
+        }
+        if missing.is_empty() {
+            return;
+        }
+        assert!(Instant::now() < deadline, "no connection to shards {missing:?}");
+    }
 }
 
 /// ScyllaDB's biased token round robin with 12 ignored bits, computed here and not by the driver.
