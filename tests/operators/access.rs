@@ -120,3 +120,22 @@ fn permissions_on_mbeans_decide_what_a_role_may_ask() {
     assert!(look().errors.contains("monitor is not permitted to log in"), "{}", look().errors);
     server.stop();
 }
+
+#[test]
+fn beyond_loopback_a_login_is_needed_for_all_and_enough_to_listen() {
+    let [open, asking] = ["AllowAllAuthenticator", "PasswordAuthenticator"].map(|authenticator| {
+        let builder = Builder::new("epoll", 1).configured(&format!("authenticator: {authenticator}\n"));
+        builder.for_operators().with(&["--api-address", "0.0.0.0", "--prometheus-address", "0.0.0.0"]).start()
+    });
+    for port in [open.api_port, open.metrics_port] {
+        assert!(http(port, "GET", "/health").is_err(), "it is not listened on");
+    }
+    for (port, path) in [(asking.api_port, PATH), (asking.api_port, "/health"), (asking.metrics_port, "/metrics")] {
+        assert_eq!(http(port, "GET", path).expect("is answered").status, 401, "{path}");
+    }
+    assert_eq!(http(asking.api_port, "GET", "/").expect("is answered").status, 200);
+    for server in [open, asking] {
+        let said = server.kill_without_judging();
+        assert!(!said.iter().any(|line| line.contains("panicked")), "{said:?}");
+    }
+}

@@ -84,12 +84,17 @@ fn bind_for_operators(config: &Config) -> Result<Bound, String> {
     let closed = |endpoint: Option<Endpoint>, what: &str| {
         let endpoint = endpoint?;
         let is_proven = config.api_tls.as_ref().is_some_and(OutsideCredentials::proves_clients);
-        let is_allowed = endpoint.address.ip().is_loopback() || is_proven || config.insecure;
+        let asks_login = config.access.authenticator.requires_login();
+        let is_allowed = endpoint.address.ip().is_loopback() || is_proven || asks_login || config.insecure;
+        if asks_login && !endpoint.address.ip().is_loopback() && config.api_tls.is_none() {
+            let address = endpoint.address;
+            tracing::warn!(%address, "operators' passwords are not encrypted; set api_tls");
+        }
         if !is_allowed {
             let address = endpoint.address;
             tracing::warn!(
                 %address,
-                "{what} not started: listen address is not loopback and there is no authentication; set api_tls with \
+                "{what} not started: listen address is not loopback and there is no authentication; set authenticator, or api_tls with \
                  require_client_auth: true, or start with --insecure if the network is trusted"
             );
         }
