@@ -77,6 +77,25 @@ pub(crate) fn blob_map<'a>(entries: impl IntoIterator<Item = (&'a str, &'a [u8])
     Some(out)
 }
 
+/// A set or list of values in the given order; a set's must be sorted.
+pub(super) fn blobs(values: impl IntoIterator<Item = Vec<u8>>) -> Value {
+    let mut out = vec![0; 4];
+    let mut length = 0i32;
+    for value in values {
+        push(&mut out, &value);
+        length += 1;
+    }
+    out[..4].copy_from_slice(&length.to_be_bytes());
+    Some(out)
+}
+
+/// A tuple of these values.
+pub(super) fn tuple<const N: usize>(values: [&[u8]; N]) -> Vec<u8> {
+    let mut out = Vec::new();
+    values.iter().for_each(|value| push(&mut out, value));
+    out
+}
+
 fn push(out: &mut Vec<u8>, element: &[u8]) {
     let length = i32::try_from(element.len()).expect("a system table's values are short");
     out.extend_from_slice(&length.to_be_bytes());

@@ -371,3 +371,38 @@ fn a_revoke_that_is_logged_first_refuses_a_schema_statement() {
         });
     }
 }
+
+#[test]
+fn every_way_of_a_request_is_checked() {
+    run_with_roles("ways", 2, |root| async move {
+        must(&root, "CREATE TABLE ks.counts (k int PRIMARY KEY, n counter)").await;
+        must(&root, "CREATE TABLE ks.lists (k int PRIMARY KEY, l list<int>)").await;
+        let alice = root.as_role("alice");
+        let long: String = (0..400).map(|k| format!("INSERT INTO ks.t (k, c, v) VALUES ({k}, 1, 1); ")).collect();
+        let counter = |k: i32| format!("UPDATE ks.counts SET n = n + 1 WHERE k = {k}");
+        let list = |k: i32| format!("UPDATE ks.lists SET l[0] = 1 WHERE k = {k}");
+        let refused = async |text: &str, permission: &str, table: &str| {
+            let (sentence, query) = (lacks("alice", permission, table), QueryParams::new(Consistency::One));
+            assert_refused(&alice.query(text).await.error(), &sentence);
+            let traced = Request::Query(cql_protocol::request::Query { text, params: query });
+            assert_refused(&alice.send_traced(&traced).await.error(), &sentence);
+        };
+        refused(&format!("BEGIN UNLOGGED BATCH {long} APPLY BATCH"), "MODIFY", "<table ks.t>").await;
+        for k in 0..4 {
+            refused(&counter(k), "MODIFY", "<table ks.counts>").await;
+            refused(&list(k), "MODIFY", "<table ks.lists>").await;
+            refused(&format!("SELECT * FROM ks.t WHERE k = {k}"), "SELECT", "<table ks.t>").await;
+            let serial = QueryParams::new(Consistency::Serial);
+            let error = alice.query_with(&format!("SELECT v FROM ks.t WHERE k = {k}"), serial).await.error();
+            assert_refused(&error, &lacks("alice", "SELECT", "<table ks.t>"));
+            let texts = [counter(k), counter(k + 1)];
+            let batch: Vec<(BatchQuery<'_>, &[Value<'_>])> =
+                texts.iter().map(|text| (BatchQuery::Text(text), &[][..])).collect();
+            let error = alice.batch(BatchKind::Counter, &batch).await.error();
+            assert_refused(&error, &lacks("alice", "MODIFY", "<table ks.counts>"));
+        }
+        for table in ["t", "counts", "lists"] {
+            assert_eq!(ints(&root.query(&format!("SELECT k FROM ks.{table}")).await), [0; 0]);
+        }
+    });
+}

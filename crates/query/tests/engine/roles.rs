@@ -1,8 +1,12 @@
 //! Statements about roles and permissions of clients that have logged in.
 
+use std::path::Path;
+
 use auth::{PasswordHash, Permission, Resource};
 use cql_protocol::request::{Prepare, Request};
 use cql_protocol::{ErrorCode, QueryParams, Response, ResultBody};
+
+use query::propose_first_superuser;
 
 use crate::harness::{Client, Folder, run_node, run_secured};
 use crate::requests::{KEYSPACE, must};
@@ -117,6 +121,38 @@ fn a_grant_is_there_after_the_next_start_and_no_password_is_in_the_log() {
     }
 }
 
+/// Copies a folder as it is on the disk now.
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).expect("the folder can be made");
+    for entry in std::fs::read_dir(from).expect("the folder can be read") {
+        let path = entry.expect("an entry").path();
+        let target = to.join(path.file_name().expect("it has a name"));
+        match path.is_dir() {
+            true => copy(&path, &target),
+            false => drop(std::fs::copy(&path, &target).expect("it can be copied")),
+        }
+    }
+}
+
+/// The node has no time to end in order: what it has answered is in the files.
+#[test]
+fn a_revoke_is_kept_by_a_node_that_is_killed_right_after_it() {
+    let (folder, killed) = (Folder::new("killed"), Folder::new("killed-copy"));
+    let (from, to) = (folder.path(), killed.path());
+    run_secured(from, 2, |client| async move {
+        let owner = client.as_owner();
+        must(&owner, KEYSPACE).await;
+        must(&owner, "CREATE USER ada").await;
+        must(&owner, "GRANT SELECT, MODIFY ON KEYSPACE ks TO ada").await;
+        must(&owner, "REVOKE SELECT ON KEYSPACE ks FROM ada").await;
+        copy(from, to);
+    });
+    run_secured(to, 2, |client| async move {
+        let listed = "permissions: role | username | resource | permission\nada | ada | <keyspace ks> | MODIFY";
+        assert_eq!(answer(&client.as_owner(), "LIST ALL PERMISSIONS OF ada").await, listed);
+    });
+}
+
 #[test]
 fn creators_receive_all_permissions_in_the_entry_that_makes_the_object() {
     let folder = Folder::new("creators");
@@ -174,16 +210,16 @@ fn the_first_superuser_is_made_once() {
     let folder = Folder::new("first");
     let hash = || PasswordHash::of_password("first", [1; 16]);
     run_secured(folder.path(), 1, |client| async move {
-        assert!(client.engine.propose_first_superuser("cassandra", &hash()).await);
+        assert!(propose_first_superuser(&client.engine, "cassandra", &hash()).await);
         let root = client.as_role("cassandra");
         must(&root, "CREATE ROLE root WITH LOGIN = true AND SUPERUSER = true").await;
         let other = PasswordHash::of_password("other", [1; 16]);
-        assert!(!client.engine.propose_first_superuser("cassandra", &other).await);
+        assert!(!propose_first_superuser(&client.engine, "cassandra", &other).await);
         assert_eq!(client.engine.access().state().hash_to_verify("cassandra"), hash());
         must(&client.as_role("root"), "DROP ROLE cassandra").await;
     });
     run_secured(folder.path(), 1, |client| async move {
-        assert!(!client.engine.propose_first_superuser("cassandra", &hash()).await, "it was dropped");
+        assert!(!propose_first_superuser(&client.engine, "cassandra", &hash()).await, "it was dropped");
         assert!(client.engine.access().state().role("cassandra").is_none());
     });
 }
@@ -200,5 +236,38 @@ fn an_anonymous_client_has_no_rights_where_permissions_are_checked() {
         must(&client.as_owner(), "CREATE ROLE r").await;
         let refused = "Invalid: GRANT operation is not supported by AllowAllAuthorizer";
         assert_eq!(answer(&client.as_owner(), "GRANT SELECT ON ALL KEYSPACES TO r").await, refused);
+    });
+}
+
+#[test]
+fn system_auth_shows_the_state_and_takes_no_writes() {
+    let folder = Folder::new("system-auth");
+    run_secured(folder.path(), 2, |client| async move {
+        let owner = client.as_owner();
+        must(&owner, "CREATE USER ada").await;
+        must(&owner, "GRANT SELECT ON system_auth.roles TO ada").await;
+        let refused = "Unauthorized: Granting permissions on system keyspaces is strictly limited, this operation is not permitted";
+        assert_eq!(answer(&owner, "GRANT MODIFY ON system_auth.roles TO ada").await, refused);
+        let rows = "roles: role | can_login | is_superuser\nada | True | False";
+        assert_eq!(answer(&owner, "SELECT role, can_login, is_superuser FROM system_auth.roles").await, rows);
+        let of_ada = "SELECT resource FROM system_auth.role_permissions WHERE role = 'ada'";
+        assert_eq!(answer(&owner, of_ada).await, "role_permissions: resource\ndata/system_auth/roles");
+        let unwritable = "Invalid: the tables of keyspace system_auth cannot be written to";
+        for (text, refused) in [
+            ("INSERT INTO system_auth.roles (role, is_superuser) VALUES ('ada', true)", unwritable),
+            ("UPDATE system_auth.roles SET is_superuser = true WHERE role = 'ada'", unwritable),
+            ("DELETE FROM system_auth.roles WHERE role = 'ada'", unwritable),
+            ("TRUNCATE system_auth.roles", "Invalid: the tables of keyspace system_auth cannot be truncated"),
+            ("DROP TABLE system_auth.roles", "Unauthorized: Cannot DROP <table system_auth.roles>"),
+            ("ALTER TABLE system_auth.roles ADD x int", "Unauthorized: Cannot ALTER <table system_auth.roles>"),
+            (
+                "CREATE TABLE system_auth.t (k int PRIMARY KEY)",
+                "Unauthorized: Cannot CREATE <all tables in system_auth>",
+            ),
+            ("DROP KEYSPACE system_auth", "Unauthorized: Cannot DROP <keyspace system_auth>"),
+        ] {
+            assert_eq!(answer(&owner, text).await, refused, "{text}");
+        }
+        assert_eq!(answer(&owner, of_ada).await, "role_permissions: resource\ndata/system_auth/roles");
     });
 }
