@@ -298,6 +298,26 @@ fn what_a_preparation_refuses_comes_before_a_missing_permission() {
         assert_eq!(few.message, "there were 3 markers(?) in CQL but 0 bound variables");
         let few = alice.batch(BatchKind::Logged, &[(BatchQuery::Prepared(&prepared.id), &[])]).await.error();
         assert_eq!(few.message, "There were 3 markers(?) in CQL but 0 bound variables");
+        // Of any statement of a batch, also of one after that which may not be run.
+        let value = int(&1);
+        let (full, whole) = ([Value::Bytes(&value); 3], INSERT.replace("?, ?, ?", "1, 1, 1"));
+        let conditional = format!("{whole} IF NOT EXISTS");
+        for first in [(BatchQuery::Prepared(&prepared.id), &full[..]), (BatchQuery::Text(&conditional), &[][..])] {
+            for (second, sentence) in [
+                ((BatchQuery::Prepared(&prepared.id), &[][..]), "There were 3 markers(?) in CQL but 0 bound variables"),
+                ((BatchQuery::Text("INSERT INTO ks.nothere (k) VALUES (1)"), &[]), "table nothere does not exist"),
+                (
+                    (BatchQuery::Text("SELECT * FROM ks.t"), &[]),
+                    "Invalid statement in batch: only UPDATE, INSERT and DELETE statements are allowed.",
+                ),
+                ((BatchQuery::Text(&whole), &[]), &*lacks("alice", "MODIFY", "<table ks.t>")),
+            ] {
+                assert_eq!(alice.batch(BatchKind::Unlogged, &[first, second]).await.error().message, sentence);
+            }
+            let unknown = (BatchQuery::Prepared(&[0; 16]), &[][..]);
+            let error = alice.batch(BatchKind::Unlogged, &[first, unknown]).await.error();
+            assert_eq!(error.code(), ErrorCode::Unprepared);
+        }
         let unprepared = alice.execute_values(&[0; 16], &[]).await.error();
         assert_eq!(unprepared.code(), ErrorCode::Unprepared);
         // What the values decide comes after it.
