@@ -11,7 +11,7 @@ use cql_protocol::{Consistency, ErrorBody, ErrorCode, Prepared, QueryParams, Res
 
 use crate::access::commit;
 use crate::hand_over::all_at_once;
-use crate::harness::{Client, Folder, run_strict};
+use crate::harness::{Client, Folder, run_strict, run_with_logins};
 use crate::requests::{KEYSPACE, ints, must, paging_state};
 
 /// A node of `shards` with the superuser `root` and the roles `alice`, `bob` and `team`, of which alice is a member; with the tables `ks.t` and `ks.u`. The test's client
@@ -424,5 +424,27 @@ fn every_way_of_a_request_is_checked() {
         for table in ["t", "counts", "lists"] {
             assert_eq!(ints(&root.query(&format!("SELECT k FROM ks.{table}")).await), [0; 0]);
         }
+    });
+}
+
+#[test]
+fn without_an_authorizer_a_login_is_needed_and_for_some_a_superuser() {
+    let folder = Folder::new("logins");
+    run_with_logins(folder.path(), 2, |client| async move {
+        let (alice, owner) = (client.as_role("alice"), client.as_owner());
+        must(&owner, "CREATE USER alice").await;
+        for text in
+            [KEYSPACE, "CREATE TABLE ks.t (k int PRIMARY KEY)", "TRUNCATE ks.t", "SELECT * FROM system_views.clients"]
+        {
+            assert_refused(&client.query(text).await.error(), "You have not logged in");
+            must(&alice, text).await;
+        }
+        let trigger = "DROP TRIGGER x ON ks.t";
+        let sentence = "Only superusers are allowed to perfrom DROP TRIGGER queries";
+        assert_refused(&alice.query(trigger).await.error(), sentence);
+        assert_eq!(owner.query(trigger).await.error().message, "Trigger 'x' on 'ks.t' doesn't exist");
+        // The rules of the system's own keyspaces hold for all.
+        let error = owner.query("DROP TABLE system_auth.roles").await.error();
+        assert_refused(&error, "Cannot DROP <table system_auth.roles>");
     });
 }
