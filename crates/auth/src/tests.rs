@@ -228,7 +228,7 @@ fn statements_about_roles_are_answered_as_by_a_real_cassandra() {
             let is_not_ours =
                 |words: &&str| block.text.contains(*words) || block.answer.iter().any(|line| line.contains(*words));
             let statement = match cql_syntax::parse(&block.text) {
-                Ok(Statement::Access(statement)) if !NOT_OURS.iter().any(|words| is_not_ours(&words)) => statement,
+                Ok(Statement::Access(statement)) if !NOT_OURS.iter().any(is_not_ours) => statement,
                 _ => {
                     let is_view = block.text.contains("MATERIALIZED VIEW");
                     block.answer.iter().for_each(|line| world.follow(&block.role, line, is_view));

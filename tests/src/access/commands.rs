@@ -8,7 +8,7 @@ use crate::oracle::{Peer, Suite, recorded_by};
 /// Under which Helenus is tried: reactor and shard count.
 const SUBJECTS: [(&str, u16); 2] = [("uring", 1), ("epoll", 2)];
 /// Features that Helenus lacks; rows that need one are not tried on it.
-const LACKS: [&str; 2] = ["views", "functions"];
+const LACKS: [&str; 6] = ["views", "functions", "masks", "indexes", "triggers", "system-replication"];
 /// Differences of one row that are shown.
 const SHOWN_MAX: usize = 8;
 
