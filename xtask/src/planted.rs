@@ -38,6 +38,7 @@ const LANES: [&[Suite]; 2] = [
         Suite::Membership,
         Suite::Requests,
         Suite::Coordinator,
+        Suite::Query,
         Suite::Simulation,
         Suite::Storage,
     ],
@@ -56,6 +57,7 @@ struct Built {
     membership: PathBuf,
     requests: PathBuf,
     coordinator: PathBuf,
+    query: PathBuf,
     simulator: PathBuf,
 }
 
@@ -218,12 +220,19 @@ fn run_part(built: &Built, suite: Suite, part: &Part<'_>, bug: Option<&str>) -> 
         Suite::Membership => Command::new(&built.membership),
         Suite::Requests => Command::new(&built.requests),
         Suite::Coordinator => Command::new(&built.coordinator),
+        Suite::Query => Command::new(&built.query),
         Suite::Power | Suite::Faults => Command::new(&built.power),
         Suite::Simulation => Command::new(&built.simulator),
     };
     match (suite, part) {
         (
-            Suite::Storage | Suite::Consensus | Suite::Group | Suite::Membership | Suite::Requests | Suite::Coordinator,
+            Suite::Storage
+            | Suite::Consensus
+            | Suite::Group
+            | Suite::Membership
+            | Suite::Requests
+            | Suite::Coordinator
+            | Suite::Query,
             Part::Witnesses(names),
         ) => {
             command.args(names);
@@ -238,7 +247,7 @@ fn run_part(built: &Built, suite: Suite, part: &Part<'_>, bug: Option<&str>) -> 
         (Suite::Storage, Part::Whole) => {
             command.args(["--skip", LONG_TEST]);
         }
-        (Suite::Consensus | Suite::Membership | Suite::Requests | Suite::Coordinator, Part::Whole) => {}
+        (Suite::Consensus | Suite::Membership | Suite::Requests | Suite::Coordinator | Suite::Query, Part::Whole) => {}
         (Suite::Group, Part::Whole) => {
             command.args(GROUP_TESTS);
         }
@@ -293,6 +302,7 @@ fn build(budget: Duration) -> Result<Built, String> {
         membership: built::unit_tests("crates/membership", "helenus-membership", budget)?.program,
         requests: built::unit_tests("crates/cluster", "helenus-cluster", budget)?.program,
         coordinator: built::test("crates/cluster", "coordinator", budget)?.program,
+        query: built::test("crates/query", "engine", budget)?.program,
         power: built::test("tests", "recovery", budget)?.program,
     })
 }
@@ -324,6 +334,7 @@ mod tests_of_the_list {
                 Suite::Membership => "crates/membership/src",
                 Suite::Requests => "crates/cluster/src",
                 Suite::Coordinator => "crates/cluster/tests/coordinator",
+                Suite::Query => "crates/query/tests/engine",
                 Suite::Power | Suite::Faults => "tests/power",
                 // Its own tests look for these.
                 Suite::Simulation => continue,

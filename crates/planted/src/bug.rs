@@ -19,6 +19,8 @@ pub enum Suite {
     Requests,
     /// `crates/membership/src/`: who may be a node, found a group or recover one.
     Membership,
+    /// `crates/query/tests/engine/`: engines on a real runtime, without sockets.
+    Query,
     /// `crates/cluster/tests/coordinator/`: coordinators of three nodes on simulated machines, without the engine above them.
     Coordinator,
 }
@@ -304,4 +306,6 @@ bugs! {
         "An acceptor neither refuses ballots up to the low bound nor ignores registers up to it.";
     SerialAsQuorum, "serial-as-quorum", Simulation, "serial-read",
         "A SERIAL read is a read at QUORUM.";
+    MaskLeftOut, "mask-left-out", Query, "masks::no_form_of_selector_gives_a_masked_value",
+        "SELECT JSON gives the values of masked columns to clients without UNMASK.";
 }

@@ -24,6 +24,7 @@ mod hints;
 mod log_ends;
 mod long;
 mod low_bound;
+mod masks;
 mod node_events;
 mod now;
 mod prepare;
@@ -136,6 +137,8 @@ struct Inner {
     traces: RefCell<Traces>,
     /// How likely a request is traced that does not ask for it.
     trace_probability: Cell<f64>,
+    /// True if columns may be given masks, and are read through them.
+    masks_enabled: bool,
     guardrails: Guardrails,
     /// Whether the guardrails have each read looked at, and each write.
     guards_reads: bool,
@@ -222,7 +225,7 @@ impl Engine {
             inner: Rc::new(Inner {
                 handed_over: OnceCell::new(),
                 held_back,
-                of_other_shards: Session::of_other_shard(None),
+                of_other_shards: Session::of_other_shard(None, false),
                 clock: TimestampClock::new(runtime.clone(), node.boot),
                 runtime: runtime.clone(),
                 coordinator,
@@ -244,6 +247,7 @@ impl Engine {
                 clients: Rc::default(),
                 traces: RefCell::default(),
                 trace_probability: Cell::new(0.0),
+                masks_enabled: options.masks_enabled,
                 guards_reads: guardrails.guards_reads(),
                 guards_writes: guardrails.guards_writes(),
                 guards_values: guardrails.guards_values(),

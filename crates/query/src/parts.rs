@@ -21,7 +21,7 @@ use crate::control::{ControlReply, ControlRequest};
 use crate::hand_over::{HandedBack, HandedOver};
 use crate::{Guardrails, NodeInfo};
 
-/// Bounds of one shard's engine.
+/// Bounds of one shard's engine, and what it does only if it is asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EngineOptions {
     /// Memory for prepared statements, per shard.
@@ -34,6 +34,8 @@ pub struct EngineOptions {
     pub hints: HintOptions,
     /// Times that requests wait for other nodes, at first.
     pub timeouts: TimeoutOptions,
+    /// True if columns may be given masks, and are read through them.
+    pub masks_enabled: bool,
 }
 
 impl Default for EngineOptions {
@@ -44,6 +46,7 @@ impl Default for EngineOptions {
             result_bytes_max: 256 << 20,
             hints: HintOptions::default(),
             timeouts: TimeoutOptions::default(),
+            masks_enabled: false,
         }
     }
 }

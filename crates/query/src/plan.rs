@@ -10,6 +10,7 @@ mod insert;
 mod insert_json;
 mod keys;
 mod literals;
+mod masks;
 mod modification;
 mod operand;
 mod parts;
@@ -20,16 +21,16 @@ mod select;
 mod selection;
 mod selection_plan;
 mod selectors;
-mod shown;
 mod terms;
 mod update;
 
 use std::rc::Rc;
 
 use cql_protocol::response::ColumnSpec;
-use cql_syntax::Statement;
+use cql_syntax::{Statement, shown};
 use cql_types::CqlType;
 
+pub(crate) use calls::Planning;
 pub(crate) use change::{Change, ListPlace};
 pub(crate) use conditions::{ColumnCondition, ConditionPart, Conditions};
 pub(crate) use expression::{Aggregate, Expression, GroupKey, Groups};
@@ -61,6 +62,8 @@ pub(crate) struct Plan {
     pub(crate) is_quick: bool,
     /// The statement names its keyspace wherever it could.
     pub(crate) is_qualified: bool,
+    /// True if it shows values of a table that has masks: clients without UNMASK need another plan, or another answer.
+    pub(crate) has_masks: bool,
     /// Warnings for whoever prepares or runs it.
     pub(crate) warnings: Vec<String>,
 }

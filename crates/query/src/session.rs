@@ -18,6 +18,8 @@ pub struct Session {
 #[derive(Debug, Default)]
 pub(crate) struct Inner {
     keyspace: RefCell<Option<Rc<str>>>,
+    /// Its client sees values of masked columns as their masks show them.
+    is_masked: Cell<bool>,
     /// Its client was told that USE and prepared statements do not go together.
     is_warned_of_use: Cell<bool>,
     requests: Cell<u64>,
@@ -50,13 +52,19 @@ impl Session {
     }
 
     /// A session of a client of another shard, for one request. What its client was told is not known here, so it is told no more.
-    pub(crate) fn of_other_shard(keyspace: Option<&str>) -> Self {
+    pub(crate) fn of_other_shard(keyspace: Option<&str>, is_masked: bool) -> Self {
         let session = Session::new();
+        session.inner.is_masked.set(is_masked);
         session.inner.is_warned_of_use.set(true);
         if let Some(keyspace) = keyspace {
             session.set_keyspace(keyspace);
         }
         session
+    }
+
+    /// True if its client sees values of masked columns as their masks show them.
+    pub(crate) fn is_masked(&self) -> bool {
+        self.inner.is_masked.get()
     }
 
     /// The client was told READY: what it said of itself.

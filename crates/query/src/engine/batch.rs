@@ -16,7 +16,6 @@ use super::counting::check_attributes;
 use super::guarded::guard_write_levels;
 use super::write::{Planned, acknowledged};
 use super::{Engine, SCRATCH_BYTES_KEPT};
-use crate::Outcome;
 use crate::error::{QueryError, invalid, level};
 use crate::execute::bind::{check_count_in_batch, generate, replaced, with_ordered, with_replaced, with_values};
 use crate::execute::key::single_key;
@@ -26,6 +25,7 @@ use crate::plan::{Action, BatchPlan, Binds, Modification, check_counters};
 use crate::prepared::Prepared;
 use crate::trace::Trace;
 use crate::warnings::WithoutGrace;
+use crate::{Outcome, Session};
 
 /// A batch of more statements is worked out by a task, which lets others run in between.
 const STATEMENTS_NOW_MAX: usize = 500;
@@ -126,24 +126,22 @@ impl Engine {
     /// A batch message of any shape.
     pub(super) async fn batch_message(
         &self,
-        header: &FrameHeader,
+        (session, header): (&Session, &FrameHeader),
         request: &Batch<'_>,
-        keyspace: Option<&str>,
         trace: Option<&Trace<'_>>,
         out: &mut Vec<u8>,
     ) -> Result<(), QueryError> {
         let mut watch = self.guardrail_check();
         let start = out.len();
-        let done = self.run_batch(header, request, keyspace, trace, &mut watch, out).await;
+        let done = self.run_batch((session, header), request, trace, &mut watch, out).await;
         watch.tell(done, out, start)
     }
 
     /// Runs a batch message. Gives what its client is warned of behind what is watched.
     async fn run_batch(
         &self,
-        header: &FrameHeader,
+        (session, header): (&Session, &FrameHeader),
         request: &Batch<'_>,
-        keyspace: Option<&str>,
         trace: Option<&Trace<'_>>,
         watch: &mut GuardrailCheck<'_>,
         out: &mut Vec<u8>,
@@ -151,7 +149,8 @@ impl Engine {
         self.check_keyspace(request.params.keyspace)?;
         let level = level(request.params.consistency);
         let time = self.write_time(None, &NO_BINDS, &request.params)?;
-        let keyspace = request.params.keyspace.or(keyspace);
+        let keyspace = session.keyspace();
+        let keyspace = request.params.keyspace.or(keyspace.as_deref());
         guard_write_levels(watch, &request.params)?;
         let mut planned = Planned::default();
         let mut required = 1;
@@ -172,7 +171,7 @@ impl Engine {
             if modification.conditions.is_some() {
                 // One makes all of them parts of a conditional batch. Nothing was done so far.
                 watch.begin_again();
-                self.conditional_batch_message(header, request, keyspace, watch, out).await?;
+                self.conditional_batch_message((session, header), request, keyspace, watch, out).await?;
                 return Ok(Vec::new());
             }
             check_count_in_batch(&prepared.plan.markers, statement.values)?;

@@ -16,13 +16,13 @@ use super::call::Call;
 use super::guarded::guard_write_levels;
 use super::reply::ReplyTo;
 use super::write::seconds;
-use crate::Outcome;
 use crate::error::{QueryError, invalid, level};
 use crate::execute::bind::{check_count_in_batch, generate, replaced, with_replaced, with_values};
 use crate::execute::conditional::{CurrentRows, Request};
 use crate::execute::modify::{MUTATION_BYTES_MAX, WriteTime, too_large};
 use crate::guardrails::GuardrailCheck;
 use crate::plan::{BatchPlan, Binds, Modification, check_one_table};
+use crate::{Outcome, Session};
 
 /// The levels of a conditional statement.
 #[derive(Clone, Copy)]
@@ -45,7 +45,7 @@ impl Engine {
         let inner = &*self.inner;
         let generated = generate(&call.plan.generators, values, &inner.clock)?;
         let binds = Binds { values, generated: &generated, long_texts_checked: false };
-        let mut request = Request::new(&modification.table, false);
+        let mut request = Request::new(&modification.table, false).masked(call.reply.masked);
         request.add(modification, binds)?;
         let levels = levels(call.params, modification, self)?;
         let (token, key) = request.key();
@@ -68,7 +68,7 @@ impl Engine {
         }
         let sequence = match request.holds(&current)? {
             false => {
-                request.write_result(Some(&current), (call.reply.version, call.reply.stream), out);
+                request.write_result(Some(&current), (call.reply.version, call.reply.stream), out)?;
                 inner.coordinator.seen()
             }
             true => {
@@ -80,7 +80,7 @@ impl Engine {
                 let TryOutcome::Done(sequence) = committed.map_err(|error| failed(error.into(), levels, &plan))? else {
                     return Ok(Outcome::MustWait);
                 };
-                request.write_result(None, (call.reply.version, call.reply.stream), out);
+                request.write_result(None, (call.reply.version, call.reply.stream), out)?;
                 sequence
             }
         };
@@ -105,7 +105,7 @@ impl Engine {
         watch: &mut GuardrailCheck<'_>,
         out: &mut Vec<u8>,
     ) -> Result<(), QueryError> {
-        let mut request = Request::new(&modification.table, false);
+        let mut request = Request::new(&modification.table, false).masked(call.reply.masked);
         request.add(modification, binds)?;
         self.run_conditional(modification, &request, call.params, call.reply, watch, out).await
     }
@@ -120,7 +120,7 @@ impl Engine {
         out: &mut Vec<u8>,
     ) -> Result<(), QueryError> {
         let first = batch.modifications.first().expect("one of them is conditional");
-        let mut request = Request::new(&first.table, true);
+        let mut request = Request::new(&first.table, true).masked(call.reply.masked);
         for modification in &batch.modifications {
             request.add(modification, binds)?;
             self.inner.runtime.maybe_yield().await;
@@ -131,7 +131,7 @@ impl Engine {
     /// A BATCH message, of which some statement is conditional.
     pub(super) async fn conditional_batch_message(
         &self,
-        header: &FrameHeader,
+        (session, header): (&Session, &FrameHeader),
         batch: &Batch<'_>,
         keyspace: Option<&str>,
         watch: &mut GuardrailCheck<'_>,
@@ -165,14 +165,15 @@ impl Engine {
         }
         check_one_table(&modifications)?;
         let first = modifications.first().expect("one of them is conditional");
-        let mut request = Request::new(&first.table, true);
+        let masked = statements.iter().any(|(prepared, _, _)| self.reads_masked(session, &prepared.plan));
+        let mut request = Request::new(&first.table, true).masked(masked);
         for ((modification, values), generated) in modifications.iter().zip(&values).zip(&generated) {
             let binds = Binds { values, generated, long_texts_checked: true };
             self.guard_modification(watch, modification, &binds)?;
             request.add(modification, binds)?;
             runtime.maybe_yield().await;
         }
-        let reply = ReplyTo::new(header, &batch.params, None);
+        let reply = ReplyTo::new(header, &batch.params, None).masked(masked);
         self.run_conditional(first, &request, &batch.params, reply, watch, out).await
     }
 
@@ -191,7 +192,7 @@ impl Engine {
         let plan = self.plan_serial(first, request, levels)?;
         match inner.coordinator.serial_place(&plan) {
             PlanPlace::Here => {}
-            PlanPlace::Shard(shard) => return Err(QueryError::OfShard { shard }),
+            PlanPlace::Shard(shard) => return Err(QueryError::OfShard { shard, masked: reply.masked }),
             PlanPlace::OtherNodes => {
                 return agreed::conditional(self, first, (request, plan, levels), params, reply, watch, out).await;
             }
@@ -213,7 +214,7 @@ impl Engine {
         current.check_length()?;
         let sequence = match self.holds(request, &current).await? {
             false => {
-                request.write_result(Some(&current), (reply.version, reply.stream), out);
+                request.write_result(Some(&current), (reply.version, reply.stream), out)?;
                 inner.coordinator.seen()
             }
             true => {
@@ -222,7 +223,7 @@ impl Engine {
                 let time = write_time(ballot.micros(), params, seconds);
                 let mutations = self.mutations(request, &current, time, watch).await?;
                 let sequence = attempt.commit(ballot, mutations).await.map_err(failed)?;
-                request.write_result(None, (reply.version, reply.stream), out);
+                request.write_result(None, (reply.version, reply.stream), out)?;
                 sequence
             }
         };

@@ -1,5 +1,6 @@
 //! Prepared statements: PREPARE, the look-up of an id, and plans made anew after a schema change.
 
+use std::cell::OnceCell;
 use std::rc::Rc;
 
 use cql_protocol::FrameHeader;
@@ -12,6 +13,7 @@ use runtime::{Group, ShardId};
 use super::{Engine, count};
 use crate::Session;
 use crate::access::refusal;
+use crate::catalog::Catalog;
 use crate::control::ControlRequest;
 use crate::error::{QueryError, UnknownId};
 use crate::plan::{Action, Marker, Plan, PlanContext, plan, plan_in_steps};
@@ -36,7 +38,7 @@ impl Engine {
     }
 
     #[cold]
-    fn unprepared(&self, id: &[u8]) -> QueryError {
+    pub(super) fn unprepared(&self, id: &[u8]) -> QueryError {
         count(&self.inner.counters.unprepared);
         QueryError::Unprepared { id: UnknownId(id.to_vec()) }
     }
@@ -49,10 +51,7 @@ impl Engine {
         const TEXT_BYTES_MAX: usize = 1 << 20;
         let is_short = old.text.len() <= TEXT_BYTES_MAX;
         let planned = is_short.then(|| self.plan_unprepared(&old.text, old.keyspace.as_deref()));
-        let same = planned.and_then(Result::ok).filter(|new| {
-            let columns = |plan: &Plan| plan.select().map(|select| *select.columns.id());
-            new.plan.markers == old.plan.markers && columns(&new.plan) == columns(&old.plan)
-        });
+        let same = planned.and_then(Result::ok).filter(|new| have_one_shape(&new.plan, &old.plan));
         let mut cache = self.inner.prepared.borrow_mut();
         match same {
             Some(mut new) => {
@@ -70,17 +69,34 @@ impl Engine {
 
     /// Plans a text.
     pub(super) fn plan_text(&self, text: &str, keyspace: Option<&str>) -> Result<Plan, QueryError> {
+        self.plan_as(text, keyspace, false)
+    }
+
+    /// Plans a text for clients that see values of masked columns, or for those that do not.
+    pub(super) fn plan_as(&self, text: &str, keyspace: Option<&str>, masked: bool) -> Result<Plan, QueryError> {
         let statement = cql_syntax::parse(text)?;
-        plan(
-            statement,
-            PlanContext { catalog: &self.inner.catalog.borrow(), keyspace, guardrails: &self.inner.guardrails },
-        )
+        plan(statement, self.plan_context(&self.inner.catalog.borrow(), keyspace, masked))
+    }
+
+    fn plan_context<'a>(&'a self, catalog: &'a Catalog, keyspace: Option<&'a str>, masked: bool) -> PlanContext<'a> {
+        let planted = self.inner.coordinator.storage().planted();
+        PlanContext { catalog, keyspace, guardrails: &self.inner.guardrails, masked, planted }
     }
 
     /// Plans a text of any length, with pauses.
     pub(super) async fn plan_text_in_steps(&self, text: &str, keyspace: Option<&str>) -> Result<Plan, QueryError> {
+        self.plan_as_in_steps(text, keyspace, false).await
+    }
+
+    /// [`Engine::plan_as`] for a text of any length, with pauses.
+    pub(super) async fn plan_as_in_steps(
+        &self,
+        text: &str,
+        keyspace: Option<&str>,
+        masked: bool,
+    ) -> Result<Plan, QueryError> {
         if text.len() <= TEXT_NOW_BYTES_MAX {
-            return self.plan_text(text, keyspace);
+            return self.plan_as(text, keyspace, masked);
         }
         let runtime = &self.inner.runtime;
         let mut scan = cql_syntax::Scan::begin(text)?;
@@ -99,8 +115,7 @@ impl Engine {
         };
         runtime.yield_now().await;
         let catalog = self.catalog();
-        let context = PlanContext { catalog: &catalog, keyspace, guardrails: &self.inner.guardrails };
-        let plan = plan_in_steps(statement, context, runtime).await?;
+        let plan = plan_in_steps(statement, self.plan_context(&catalog, keyspace, masked), runtime).await?;
         runtime.yield_now().await;
         Ok(plan)
     }
@@ -111,7 +126,8 @@ impl Engine {
         let plan = self.plan_text(text, keyspace)?;
         let keyspace = if plan.is_qualified { None } else { keyspace };
         let id = statement_id(keyspace, text);
-        Ok(Prepared { id, keyspace: keyspace.map(str::to_owned), text: text.to_owned(), epoch, plan })
+        let (keyspace, text, masked) = (keyspace.map(str::to_owned), text.to_owned(), OnceCell::new());
+        Ok(Prepared { id, keyspace, text, epoch, plan, masked })
     }
 
     /// The same for a text of any length, with pauses. The plan is of the schema as it was at the beginning.
@@ -124,7 +140,8 @@ impl Engine {
         let plan = self.plan_text_in_steps(text, keyspace).await?;
         let keyspace = if plan.is_qualified { None } else { keyspace };
         let id = statement_id_in_steps(keyspace, text, &self.inner.runtime).await;
-        Ok(Prepared { id, keyspace: keyspace.map(str::to_owned), text: text.to_owned(), epoch, plan })
+        let (keyspace, text, masked) = (keyspace.map(str::to_owned), text.to_owned(), OnceCell::new());
+        Ok(Prepared { id, keyspace, text, epoch, plan, masked })
     }
 
     /// Prepares a statement on this shard.
@@ -174,6 +191,12 @@ impl Engine {
             let _ = install.await;
         }
     }
+}
+
+/// True if clients that know the one statement can run the other: its markers and result columns are the same.
+pub(super) fn have_one_shape(one: &Plan, other: &Plan) -> bool {
+    let columns = |plan: &Plan| plan.select().map(|select| *select.columns.id());
+    one.markers == other.markers && columns(one) == columns(other)
 }
 
 fn write_reply(header: &FrameHeader, prepared: &Prepared, out: &mut Vec<u8>) {

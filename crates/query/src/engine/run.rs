@@ -89,8 +89,10 @@ impl Engine {
                 if let Some(trace) = trace {
                     trace.request("Execute CQL3 prepared query", Some(&prepared.text), Some(&request.params));
                 }
-                let reply = ReplyTo::new(header, &request.params, request.result_metadata_id);
-                let call = Call { plan: &prepared.plan, id: prepared.id, params: &request.params, reply, trace };
+                let masked = self.reads_masked(session, &prepared.plan);
+                let reply = ReplyTo::new(header, &request.params, request.result_metadata_id).masked(masked);
+                let plan = self.plan_in_time(&prepared, masked).await?;
+                let call = Call { plan, id: prepared.id, params: &request.params, reply, trace };
                 let keyspace = prepared.keyspace.as_deref();
                 let start = out.len();
                 let outcome = self.run_call(session, header, &call, &prepared.text, keyspace, out).await;
@@ -106,7 +108,7 @@ impl Engine {
                 }
                 let outcome = {
                     let _texts = self.inner.texts.begin(text_bytes(&request)).await;
-                    self.batch_message(header, &request, session.keyspace().as_deref(), trace, out).await
+                    self.batch_message((session, header), &request, trace, out).await
                 };
                 let outcome = outcome.inspect_err(|error| self.inner.failed.note(Some(FailedKind::Write), error));
                 self.or_on_other_shard(outcome, session, (header, body), out).await
@@ -132,13 +134,17 @@ impl Engine {
         let keyspace = session.keyspace();
         let keyspace = request.params.keyspace.or(keyspace.as_deref());
         let id = statement_id_in_steps(keyspace, request.text, &self.inner.runtime).await;
-        let plan = match self.take_planned(id) {
+        let mut plan = match self.take_planned(id) {
             Some(plan) => plan,
             None => self.plan_text_in_steps(request.text, keyspace).await?,
         };
+        let masked = self.reads_masked(session, &plan);
+        if masked && matches!(plan.action, Action::Select(_)) {
+            plan = self.plan_as_in_steps(request.text, keyspace, true).await?;
+        }
         is_scan.set(plan.is_scan());
         check_count_of_text(&plan.markers, request.params.values)?;
-        let reply = ReplyTo::new(header, &request.params, None);
+        let reply = ReplyTo::new(header, &request.params, None).masked(masked);
         let call = Call { plan: &plan, id, params: &request.params, reply, trace };
         call.step(|| "The statement is planned".to_owned());
         let outcome = self.run_call(session, header, &call, request.text, keyspace, out).await;

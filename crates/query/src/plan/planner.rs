@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use cql_syntax::{Batch, BatchKind, Condition, Conditions, Statement, TableName, Using};
 use cql_types::CqlType;
+use planted::Planted;
 use runtime::Runtime;
 use schema::{Table, system_keyspaces};
 
@@ -22,6 +23,10 @@ pub(crate) struct PlanContext<'a> {
     pub(crate) keyspace: Option<&'a str>,
     /// What statements may do.
     pub(crate) guardrails: &'a Guardrails,
+    /// True for a client without UNMASK on the table: values of masked columns are shown as their masks show them.
+    pub(crate) masked: bool,
+    /// Mistakes that tests plant.
+    pub(crate) planted: Planted,
 }
 
 /// Plans a statement.
@@ -91,8 +96,20 @@ fn finish(action: Action, mut markers: Markers, is_qualified: bool) -> Result<Pl
     };
     let is_quick = is_about_one && generators.is_empty();
     let has_order = !json.is_empty() || markers.iter().any(|marker| cql_types::has_order(&marker.ty));
+    let has_masks = shows_masks(&action);
     let warnings = Vec::new();
-    Ok(Plan { action, markers, generators, key_markers, has_order, json, is_quick, is_qualified, warnings })
+    Ok(Plan { action, markers, generators, key_markers, has_order, json, is_quick, is_qualified, has_masks, warnings })
+}
+
+/// True if the answer may have values of a table with masks: rows, or what a conditional statement found.
+fn shows_masks(action: &Action) -> bool {
+    let shows = |modification: &Modification| modification.conditions.is_some() && modification.table.has_masks();
+    match action {
+        Action::Select(select) => select.table.has_masks(),
+        Action::Modify(modification) => shows(modification),
+        Action::Batch(batch) => batch.modifications.iter().any(shows),
+        Action::SelectVirtual(_) | Action::Other(_) => false,
+    }
 }
 
 /// Whether the statement means the same in every session.

@@ -297,9 +297,18 @@ fn boot_of(started: &Started) -> Boot {
     }
 }
 
+/// The bug that `HELENUS_PLANT` names, where bugs are compiled in.
+fn planted() -> Planted {
+    #[cfg(feature = "planted")]
+    if let Ok(name) = std::env::var("HELENUS_PLANT") {
+        return Planted::named(&name).expect("a bug of the list");
+    }
+    Planted::NONE
+}
+
 async fn open(runtime: &Runtime, dir: &Path, boot: &Boot) -> (Shard, Schema) {
     let schema = Schema::empty().with_all(&boot.changes);
-    let options = StorageOptions::new(dir, boot.number, 64 << 20);
+    let options = StorageOptions { planted: planted(), ..StorageOptions::new(dir, boot.number, 64 << 20) };
     let sharder = Sharder::new(runtime.shard_count());
     let stored = cluster::paxos::with_state_table(&schema);
     let shard = Shard::open(runtime, options, sharder, &stored, &boot.truncations).await;

@@ -1,0 +1,82 @@
+//! Who reads masked columns through their masks, and by which plan.
+//!
+//! A prepared SELECT of a table with masks has two plans: of the values themselves, and of the masked ones, which is made when a client without UNMASK first
+//! runs it. Their markers and result columns are equal. Which one is run is decided for each execution, by the rights that the client has then. What a
+//! conditional statement found is shown by the same decision, without a second plan.
+
+use super::Engine;
+use super::prepare::{TEXT_NOW_BYTES_MAX, have_one_shape};
+use crate::Session;
+use crate::error::QueryError;
+use crate::plan::{Action, Plan};
+use crate::prepared::Prepared;
+
+impl Engine {
+    /// True if the client sees values of the plan's table as their masks show them.
+    #[inline]
+    pub(super) fn reads_masked(&self, session: &Session, plan: &Plan) -> bool {
+        plan.has_masks && self.inner.masks_enabled && session.is_masked()
+    }
+
+    /// The plan of a prepared statement for a client that reads masked values, or not. `None`: making it takes too long for the synchronous way.
+    #[inline]
+    pub(super) fn plan_now<'p>(&self, prepared: &'p Prepared, masked: bool) -> Result<Option<&'p Plan>, QueryError> {
+        match masked {
+            false => Ok(Some(&prepared.plan)),
+            true => self.masked_now(prepared),
+        }
+    }
+
+    #[cold]
+    fn masked_now<'p>(&self, prepared: &'p Prepared) -> Result<Option<&'p Plan>, QueryError> {
+        if let Some(plan) = known(prepared) {
+            return Ok(Some(plan));
+        }
+        if prepared.text.len() > TEXT_NOW_BYTES_MAX {
+            return Ok(None);
+        }
+        let plan = self.plan_as(&prepared.text, prepared.keyspace.as_deref(), true)?;
+        self.keep_masked(prepared, plan).map(Some)
+    }
+
+    /// The same with pauses.
+    pub(super) async fn plan_in_time<'p>(&self, prepared: &'p Prepared, masked: bool) -> Result<&'p Plan, QueryError> {
+        if !masked {
+            return Ok(&prepared.plan);
+        }
+        if let Some(plan) = known(prepared) {
+            return Ok(plan);
+        }
+        let plan = self.plan_as_in_steps(&prepared.text, prepared.keyspace.as_deref(), true).await?;
+        self.keep_masked(prepared, plan)
+    }
+
+    /// The plan of a text for a client that reads masked values: of a SELECT another one than `plan`.
+    pub(super) fn masked_text(
+        &self,
+        plan: &Plan,
+        text: &str,
+        keyspace: Option<&str>,
+    ) -> Result<Option<Plan>, QueryError> {
+        match plan.action {
+            Action::Select(_) => self.plan_as(text, keyspace, true).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    fn keep_masked<'p>(&self, prepared: &'p Prepared, plan: Plan) -> Result<&'p Plan, QueryError> {
+        // The schema may have changed since the statement was planned.
+        if !have_one_shape(&plan, &prepared.plan) {
+            return Err(self.unprepared(&prepared.id.0));
+        }
+        Ok(prepared.masked.get_or_init(|| plan))
+    }
+}
+
+/// The plan of the masked values, if there is one or none is needed.
+fn known(prepared: &Prepared) -> Option<&Plan> {
+    match prepared.plan.action {
+        Action::Select(_) => prepared.masked.get(),
+        _ => Some(&prepared.plan),
+    }
+}
