@@ -3,6 +3,8 @@
 //! No authenticator asks clients for a name yet: each client is anonymous, and all of these statements are refused, as Cassandra refuses them with
 //! `AllowAllAuthenticator`.
 
+mod snapshot;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use auth::{
@@ -12,6 +14,8 @@ use auth::{
 use cql_syntax::{AccessResource, AccessStatement as Written, Permissions, Restriction, RoleOptions, RolePassword};
 use schema::SchemaError;
 use topology::Ring;
+
+pub use snapshot::AccessSnapshot;
 
 use crate::catalog::{Catalog, no_keyspace};
 use crate::error::{QueryError, invalid};

@@ -31,6 +31,8 @@ impl Started {
 pub struct ClientInfo {
     pub(crate) address: SocketAddr,
     pub(crate) keyspace: Option<String>,
+    /// The role that it has logged in as, or what stands for one.
+    pub(crate) username: String,
     pub(crate) request_count: u64,
     /// `None` before STARTUP.
     pub(crate) started: Option<Started>,

@@ -3,6 +3,7 @@
 //! Shard 0 decides on schema changes and truncations, one after the other, since it holds the metadata log; it then has
 //! every shard take them over before the client is answered.
 
+use auth::AccessChange;
 use cluster::coordinator::PendingHints;
 use cluster::paxos::Bound;
 use schema::{SchemaChange, SchemaEvent, TableId};
@@ -26,6 +27,22 @@ pub(crate) struct InstalledRing {
     pub(crate) operations: Vec<Operation>,
     /// This node's tenure, as operations count.
     pub(crate) tenure: u64,
+}
+
+/// Changes of roles and permissions on their way to the shards' snapshots.
+#[derive(Debug, Clone)]
+pub(crate) enum AccessUpdate {
+    /// Of the state that the shard has.
+    Changes(Vec<AccessChange>),
+    /// Of the empty one: the state as a whole was taken over from another node.
+    Whole(Vec<AccessChange>),
+}
+
+impl AccessUpdate {
+    /// True if it leaves each state as it is.
+    pub(crate) fn is_none(&self) -> bool {
+        matches!(self, AccessUpdate::Changes(changes) if changes.is_empty())
+    }
 }
 
 /// A call to another shard, or to this one.
@@ -54,6 +71,8 @@ pub(crate) enum ControlRequest {
         ring: Option<InstalledRing>,
         /// The changes of the schema, in order.
         changes: Vec<SchemaChange>,
+        /// The changes of roles and permissions, in order.
+        access: AccessUpdate,
     },
     /// From shard 0: all shards have applied an entry.
     Reached {

@@ -68,6 +68,7 @@ use storage::LogSequence;
 use topology::operations::Operation;
 use topology::{Ring, Sharder, Strategies};
 
+use crate::access::AccessSnapshot;
 use crate::catalog::Catalog;
 use crate::clients::Clients;
 use crate::clock::TimestampClock;
@@ -104,6 +105,7 @@ struct Inner {
     strategies: Strategies,
     node: NodeInfo,
     catalog: RefCell<Rc<Catalog>>,
+    access: RefCell<Rc<AccessSnapshot>>,
     prepared: RefCell<PreparedCache>,
     clock: TimestampClock,
     scratch: RefCell<Scratch>,
@@ -190,6 +192,8 @@ impl Engine {
             seats,
             storage,
             schema,
+            access,
+            access_settings,
             ring,
             operations,
             tenure,
@@ -232,6 +236,7 @@ impl Engine {
                 strategies,
                 node,
                 catalog: RefCell::new(catalog),
+                access: RefCell::new(Rc::new(AccessSnapshot::new(access, access_settings))),
                 prepared: RefCell::new(PreparedCache::new(options.prepared_bytes_max)),
                 scratch: RefCell::default(),
                 events: Queue::new(EVENTS_MAX),
@@ -306,6 +311,11 @@ impl Engine {
     /// The users' schema as this shard sees it now.
     pub fn schema(&self) -> Schema {
         self.inner.catalog.borrow().schema.clone()
+    }
+
+    /// Roles and permissions as this shard sees them now.
+    pub fn access(&self) -> Rc<AccessSnapshot> {
+        self.inner.access.borrow().clone()
     }
 
     /// The engine's counters.

@@ -32,6 +32,7 @@ pub mod system;
 mod trace;
 mod warnings;
 
+pub use access::AccessSnapshot;
 pub use cluster::coordinator::{HintOptions, TimeoutKind, TimeoutOptions};
 pub use domain::{AccessDomain, LowBoundDomain, SchemaDomain, TruncationsDomain, pending_truncations, truncations_of};
 pub use engine::{

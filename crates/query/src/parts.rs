@@ -6,6 +6,7 @@
 
 use std::rc::Rc;
 
+use auth::{Access, Settings};
 use cluster::coordinator::{HintOptions, ReplicaReply, ReplicaRequest, TimeoutOptions};
 use cluster::paxos::Bound;
 use internode::{LocalNode, PeerSocket};
@@ -102,6 +103,10 @@ pub struct EngineParts {
     pub storage: storage::Shard,
     /// The schema that the storage was opened with.
     pub schema: Schema,
+    /// Roles and permissions in the same state.
+    pub access: Access,
+    /// How clients log in, and if permissions are checked.
+    pub access_settings: Settings,
     /// The cluster's ring.
     pub ring: Rc<Ring>,
     /// The operations of the cluster's state.

@@ -4,6 +4,8 @@ use std::cell::{Cell, OnceCell, RefCell};
 use std::net::SocketAddr;
 use std::rc::Rc;
 
+use auth::Actor;
+
 use crate::clients::{ClientInfo, Clients, Encryption, Started};
 use crate::error::UnknownId;
 use crate::prepared::Prepared;
@@ -25,7 +27,17 @@ pub(crate) struct Inner {
     requests: Cell<u64>,
     started: OnceCell<Started>,
     encryption: OnceCell<Encryption>,
+    login: OnceCell<Login>,
     place: OnceCell<Place>,
+}
+
+/// The right that a session's client has.
+#[derive(Debug)]
+enum Login {
+    /// Of a role.
+    Role(String),
+    /// Of the process's owner.
+    Maintenance,
 }
 
 /// Where a session stands in its shard's list of clients.
@@ -77,6 +89,28 @@ impl Session {
         let _ = self.inner.encryption.set(Encryption { version, suite: suite.to_owned() });
     }
 
+    /// Its client has logged in as a role.
+    ///
+    /// # Panics
+    /// If it has logged in before: after READY the server accepts no second login.
+    pub fn log_in(&self, role: &str) {
+        self.inner.login.set(Login::Role(role.to_owned())).expect("a client logs in once");
+    }
+
+    /// Its client is the owner of the process, on the maintenance socket: a superuser that is no role.
+    ///
+    /// # Panics
+    /// If it has logged in before.
+    pub fn log_in_maintenance(&self) {
+        self.inner.login.set(Login::Maintenance).expect("a client logs in once");
+    }
+
+    /// The one whose rights its requests have: an anonymous client until it logs in. That of a request which was handed over by another shard is never asked
+    /// for: it was checked on the shard that has the connection.
+    pub fn actor(&self) -> Actor<'_> {
+        self.inner.actor()
+    }
+
     /// Counts a request.
     #[inline]
     pub fn count_request(&self) {
@@ -125,11 +159,20 @@ impl Session {
 }
 
 impl Inner {
+    fn actor(&self) -> Actor<'_> {
+        match self.login.get() {
+            None => Actor::Anonymous,
+            Some(Login::Role(role)) => Actor::Role(role),
+            Some(Login::Maintenance) => Actor::Maintenance,
+        }
+    }
+
     pub(crate) fn client(&self) -> Option<ClientInfo> {
         let place = self.place.get()?;
         Some(ClientInfo {
             address: place.address,
             keyspace: self.keyspace.borrow().as_deref().map(str::to_owned),
+            username: self.actor().name().to_owned(),
             request_count: self.requests.get(),
             started: self.started.get().cloned(),
             encryption: self.encryption.get().cloned(),
@@ -142,5 +185,23 @@ impl Drop for Inner {
         if let Some(place) = self.place.get() {
             place.clients.leave(place.number);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clones_of_a_session_act_as_the_role_that_it_has_logged_in_as() {
+        let session = Session::new();
+        let waiting = session.clone();
+        assert_eq!(waiting.actor(), Actor::Anonymous);
+        session.log_in("ada");
+        assert_eq!(waiting.actor(), Actor::Role("ada"));
+        let owner = Session::new();
+        owner.log_in_maintenance();
+        assert_eq!(owner.actor(), Actor::Maintenance);
+        assert_eq!(Session::of_other_shard(None).actor(), Actor::Anonymous, "it has no rights");
     }
 }

@@ -74,6 +74,7 @@ impl BootSequence {
         self.check_datacenter(&schema)?;
         let state = parts.member.state();
         let (epoch, low_bound) = (Epoch(state.epoch().0), state.cluster().of::<LowBoundDomain>().times());
+        let access = state.cluster().of::<AccessDomain>().as_changes();
         *self.local.metadata.borrow_mut() = Some(parts);
         self.local.cluster.borrow_mut().clone_from(&cluster);
         if self.config.import_sstables {
@@ -89,7 +90,8 @@ impl BootSequence {
         let node = self.node_info(host_id, boot.number, ring.as_ref(), listening.native);
         let native = node.native_address;
         let group = cluster.as_ref().map(Cluster::group).unwrap_or_default();
-        self.all(&Command::Serve(Serving { node, boot_word: boot.word, group, ring, epoch, low_bound }.into())).await?;
+        let serving = Serving { node, boot_word: boot.word, group, ring, access, epoch, low_bound };
+        self.all(&Command::Serve(serving.into())).await?;
         self.all(&Command::Retire).await?;
         let server = self.local.server.borrow().clone();
         let server = server.ok_or_else(|| NodeError::Shard { sentence: "shard 0 has no CQL server".to_owned() })?;

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::Duration;
 
+use auth::{Access, AccessChange, Settings};
 use cluster::coordinator::set_stream_throughput;
 use cluster::paxos::{Bound, with_state_table};
 use internode::{Boot, GroupTag, LocalNode};
@@ -59,6 +60,9 @@ pub(super) enum Command {
     End,
 }
 
+/// The settings of `AllowAllAuthenticator` and `AllowAllAuthorizer`.
+const ALLOW_ALL: Settings = Settings { authenticates: false, has_passwords: false, authorizes: false };
+
 /// All that an engine is made of, beside what the shard has.
 #[derive(Debug, Clone)]
 pub(super) struct Serving {
@@ -69,6 +73,8 @@ pub(super) struct Serving {
     pub(super) group: GroupTag,
     /// The cluster's ring, if this node is in it.
     pub(super) ring: Option<RingParts>,
+    /// The changes that make roles and permissions of the empty state.
+    pub(super) access: Vec<AccessChange>,
     /// The epoch of the state that the schema is of.
     pub(super) epoch: Epoch,
     /// The low bound of attempts in that state.
@@ -221,7 +227,7 @@ impl ShardNode {
     }
 
     async fn serve(&mut self, serving: Serving) -> Answer {
-        let Serving { node, boot_word, group, ring, epoch, low_bound } = serving;
+        let Serving { node, boot_word, group, ring, access, epoch, low_bound } = serving;
         let (Some((storage, schema)), Some(seats), Some(server_seat)) =
             (self.opened.clone(), self.engine_seats.take(), self.server_seat.take())
         else {
@@ -249,6 +255,8 @@ impl ShardNode {
             seats,
             storage,
             schema,
+            access: Access::default().with_all(&access),
+            access_settings: ALLOW_ALL,
             operations: ring.as_ref().map(|ring| ring.operations.clone()).unwrap_or_default(),
             tenure: ring.as_ref().map_or(0, |ring| ring.tenure),
             ring: Rc::new(match ring {

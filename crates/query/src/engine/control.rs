@@ -27,8 +27,8 @@ impl Engine {
                     responder.reply(ControlReply::Truncated(outcome));
                 });
             }
-            ControlRequest::Apply { epoch, ring, changes } => {
-                self.apply_changes(epoch, ring, &changes);
+            ControlRequest::Apply { epoch, ring, changes, access } => {
+                self.apply_changes(epoch, ring, &changes, &access);
                 responder.reply(ControlReply::Done);
             }
             ControlRequest::Reached { epoch, is_replaced } => {

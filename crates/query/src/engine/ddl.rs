@@ -20,7 +20,7 @@ use schema::{SchemaChange, TableId};
 use topology::{Epoch, Ring};
 
 use super::Engine;
-use crate::control::{ControlReply, ControlRequest, DdlOutcome, InstalledRing};
+use crate::control::{AccessUpdate, ControlReply, ControlRequest, DdlOutcome, InstalledRing};
 use crate::domain::LowBoundDomain;
 use crate::error::QueryError;
 use crate::event::Event;
@@ -131,8 +131,17 @@ impl Engine {
         Ok(replies)
     }
 
-    /// Takes over an entry's changes on this shard: no request is planned between the ring's and the schema's.
-    pub(super) fn apply_changes(&self, epoch: Epoch, ring: Option<InstalledRing>, changes: &[SchemaChange]) {
+    /// Takes over an entry's changes on this shard: no request is planned between the ring's, the schema's and those of access.
+    pub(super) fn apply_changes(
+        &self,
+        epoch: Epoch,
+        ring: Option<InstalledRing>,
+        changes: &[SchemaChange],
+        access: &AccessUpdate,
+    ) {
+        // In the same turn as the schema: a table is never seen without the grants of its creator, nor a new one with those of its namesake.
+        let next = self.access().after(access);
+        *self.inner.access.borrow_mut() = Rc::new(next);
         if let Some(InstalledRing { nodes, local, operations, tenure }) = ring {
             // Before a request can be planned by the ring.
             self.inner.coordinator.fence().begin_tenure(tenure);

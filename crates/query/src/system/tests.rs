@@ -73,8 +73,22 @@ fn clients() -> Vec<ClientInfo> {
     let started = Some(Started::new(5, options.into_iter()));
     let encryption = Some(Encryption { version: "TLSv1.3", suite: "TLS_AES_256_GCM_SHA384".to_owned() });
     vec![
-        ClientInfo { address: address(50_002), keyspace: None, request_count: 0, started: None, encryption: None },
-        ClientInfo { address: address(50_001), keyspace: Some("k".to_owned()), request_count: 7, started, encryption },
+        ClientInfo {
+            address: address(50_002),
+            keyspace: None,
+            username: "anonymous".to_owned(),
+            request_count: 0,
+            started: None,
+            encryption: None,
+        },
+        ClientInfo {
+            address: address(50_001),
+            keyspace: Some("k".to_owned()),
+            username: "ada".to_owned(),
+            request_count: 7,
+            started,
+            encryption,
+        },
     ]
 }
 
@@ -288,7 +302,7 @@ fn places_are_in_the_order_of_tokens_or_of_keys() {
 fn views_show_the_node_as_it_is() {
     let tables = system_tables();
     expect_test::expect![[r#"
-        address='127.0.0.1' port=50001 client_options={'DRIVER_NAME': 'a driver', 'DRIVER_VERSION': '1.2'} connection_stage='ready' driver_name='a driver' driver_version='1.2' keyspace_name='k' protocol_version=5 request_count=7 ssl_cipher_suite='TLS_AES_256_GCM_SHA384' ssl_enabled=true ssl_protocol='TLSv1.3' username='anonymous'
+        address='127.0.0.1' port=50001 client_options={'DRIVER_NAME': 'a driver', 'DRIVER_VERSION': '1.2'} connection_stage='ready' driver_name='a driver' driver_version='1.2' keyspace_name='k' protocol_version=5 request_count=7 ssl_cipher_suite='TLS_AES_256_GCM_SHA384' ssl_enabled=true ssl_protocol='TLSv1.3' username='ada'
         address='127.0.0.1' port=50002 connection_stage='establishing' request_count=0 ssl_enabled=false username='anonymous'"#]].assert_eq(&shown(&tables, "system_views", "clients", None));
     expect_test::expect!["name='commitlog_sync' value='group'"].assert_eq(&shown(
         &tables,

@@ -8,9 +8,6 @@ use crate::system::NodeHints;
 use super::rows::Rows;
 use super::value;
 
-/// Who a client is where nobody logs in.
-const ANONYMOUS: &str = "anonymous";
-
 pub(super) fn push_client(rows: &mut Rows<'_>, client: &ClientInfo) {
     let option = |name| client.started.as_ref().and_then(|started| started.options.get(name));
     let text = |name| option(name).and_then(|text| value::text(text));
@@ -28,7 +25,7 @@ pub(super) fn push_client(rows: &mut Rows<'_>, client: &ClientInfo) {
         ("ssl_cipher_suite", encryption.and_then(|encryption| value::text(&encryption.suite))),
         ("ssl_enabled", value::boolean(encryption.is_some())),
         ("ssl_protocol", encryption.and_then(|encryption| value::text(encryption.version))),
-        ("username", value::text(ANONYMOUS)),
+        ("username", value::text(&client.username)),
     ]);
 }
 

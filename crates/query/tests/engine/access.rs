@@ -135,7 +135,11 @@ fn roles_of_the_metadata_log_outlive_starts() {
     // The state is a part of the snapshots that a start and a compaction write.
     commit(folder.path(), 2, &[AccessChange::DropRole("nothere".to_owned())]);
     for shards in [1, 2] {
-        run_node(folder.path(), shards, |client| async move { must(&client, "USE ks").await });
+        run_node(folder.path(), shards, |client| async move {
+            let access = client.engine.access();
+            assert_eq!(access.state().roles_of("s").len(), 2, "the shard has them from its start on");
+            assert_eq!(access.epoch(), 0);
+        });
         assert_eq!(roles(), expected, "from a snapshot");
     }
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
+use auth::{Access, AccessChange, Settings};
 use cql_protocol::request::{Batch, BatchBuilder, BatchKind, BatchQuery, Execute, Prepare, Query, Request};
 use cql_protocol::response::ResponsePrefix;
 use cql_protocol::{
@@ -28,6 +29,9 @@ use topology::{Epoch, HostId, Node, NodeIndex, Ring, Sharder, Token};
 
 /// Aim for the longest poll. The tests' build is several times slower than the server's, whose polls the black-box suites look at.
 const POLL_AIM: Duration = Duration::from_millis(25);
+
+/// The settings of `AllowAllAuthenticator`.
+const ALLOW_ALL: Settings = Settings { authenticates: false, has_passwords: false, authorizes: false };
 
 /// A folder that goes when the test ends.
 pub struct Folder(PathBuf);
@@ -59,6 +63,7 @@ struct Boot {
     /// The epoch of the state that the schema is of.
     epoch: Option<Epoch>,
     changes: Vec<SchemaChange>,
+    access: Vec<AccessChange>,
     truncations: Truncations,
 }
 
@@ -184,6 +189,8 @@ where
                     seats: engine_seat.take().expect("opened once"),
                     storage: opened.0.clone(),
                     schema: opened.1,
+                    access: Access::default().with_all(&boot.access),
+                    access_settings: ALLOW_ALL,
                     ring: Rc::new(ring()),
                     operations: Vec::new(),
                     tenure: 0,
@@ -293,6 +300,7 @@ fn boot_of(started: &Started) -> Boot {
         epoch: Some(Epoch(started.parts.member.state().epoch().0)),
         number: started.local.boot.map_or(1, |number| number + 1),
         changes: started.cluster.of::<SchemaDomain>().as_changes(),
+        access: started.cluster.of::<AccessDomain>().as_changes(),
         truncations: truncations_of(&started.local),
     }
 }

@@ -17,9 +17,9 @@ use super::intention::{self, Intention, TruncateIntention, truncations_beside};
 use super::low_bound::{LOW_BOUND, plan_low_bound};
 use super::nodes::NodesPlanner;
 use super::rows::NodeTruncations;
-use crate::control::{ControlRequest, InstalledRing};
+use crate::control::{AccessUpdate, ControlRequest, InstalledRing};
 use crate::discarded::snapshot_time;
-use crate::domain::{LowBoundDomain, SchemaDomain, TruncationsDomain};
+use crate::domain::{AccessDomain, LowBoundDomain, SchemaDomain, TruncationsDomain};
 use crate::engine::{Engine, Inner};
 use crate::error::QueryError;
 use crate::event::Event;
@@ -73,7 +73,7 @@ impl EngineApplier {
         engine.on_all_shards(bounded).await.map(drop)
     }
 
-    /// Applies an entry: nodes, operations and schema at once, since one may mean nothing without the other.
+    /// Applies an entry: nodes, operations, schema and access at once, since one may mean nothing without the other.
     async fn apply_entry(
         &self,
         engine: &Engine,
@@ -82,7 +82,7 @@ impl EngineApplier {
     ) -> Result<(), QueryError> {
         const APPLIED: &str = "the group's state has applied it";
         let mut next = self.nodes.borrow().clone();
-        let (mut changes, mut bound) = (Vec::new(), None);
+        let (mut changes, mut access, mut bound) = (Vec::new(), Vec::new(), None);
         for part in entry.parts() {
             match part.domain {
                 TopologyDomain::ID => {
@@ -97,6 +97,9 @@ impl EngineApplier {
                 SchemaDomain::ID => {
                     changes.extend(SchemaDomain::decode(part.version, &part.bytes).expect(APPLIED));
                 }
+                AccessDomain::ID => {
+                    access.extend(AccessDomain::decode(part.version, &part.bytes).expect(APPLIED));
+                }
                 LowBoundDomain::ID => {
                     let changes = LowBoundDomain::decode(part.version, &part.bytes).expect(APPLIED);
                     bound = Some(self.low_bound.borrow().with_all(changes));
@@ -104,7 +107,8 @@ impl EngineApplier {
                 _ => {}
             }
         }
-        let followed = self.follow(engine, (epoch, Some(id)), next, &changes).await;
+        let access = AccessUpdate::Changes(access);
+        let followed = self.follow(engine, (epoch, Some(id)), next, (&changes, access)).await;
         let bounded = match bound {
             Some(bound) => self.bound(engine, epoch, bound).await,
             None => Ok(()),
@@ -112,14 +116,14 @@ impl EngineApplier {
         followed.and(bounded)
     }
 
-    /// Has all shards plan by the nodes, the operations and the schema as they are now: by a proposal, or by a state that was taken over as a whole. A node that is not
+    /// Has all shards plan by the nodes, the operations, the schema and access as they are now: by a proposal, or by a state that was taken over as a whole. A node that is not
     /// among them yet goes on alone.
     async fn follow(
         &self,
         engine: &Engine,
         (epoch, id): (Index, Option<ProposalId>),
         next: Nodes,
-        changes: &[SchemaChange],
+        changes: (&[SchemaChange], AccessUpdate),
     ) -> Result<(), QueryError> {
         let before = self.nodes.replace(next.clone());
         let operations: Vec<Operation> = next.operations.all().cloned().collect();
@@ -225,7 +229,8 @@ impl Applier for EngineApplier {
                 return engine.group().end(reason);
             }
             let changes = replacing(&engine.schema(), state.of::<SchemaDomain>());
-            let followed = self.follow(&engine, (epoch, None), Nodes::of(&state), &changes).await;
+            let access = AccessUpdate::Whole(state.of::<AccessDomain>().as_changes());
+            let followed = self.follow(&engine, (epoch, None), Nodes::of(&state), (&changes, access)).await;
             let bounded = self.bound(&engine, epoch, state.of::<LowBoundDomain>().clone()).await;
             if let Err(error) = followed.and(bounded) {
                 tracing::error!(%error, "state of another node not applied by all shards");
@@ -279,9 +284,9 @@ async fn apply_to_shards(
     engine: &Engine,
     (epoch, id): (Index, Option<ProposalId>),
     ring: Option<InstalledRing>,
-    changes: &[SchemaChange],
+    (changes, access): (&[SchemaChange], AccessUpdate),
 ) -> Result<(), QueryError> {
-    if ring.is_none() && changes.is_empty() {
+    if ring.is_none() && changes.is_empty() && access.is_none() {
         return Ok(());
     }
     let before = engine.schema();
@@ -290,7 +295,12 @@ async fn apply_to_shards(
     if let Err(error) = engine.flush_for_snapshot(&dropped).await {
         tracing::warn!(%error, "snapshot of a dropped table lacks its last writes");
     }
-    let apply = || ControlRequest::Apply { epoch: Epoch(epoch.0), ring: ring.clone(), changes: changes.to_vec() };
+    let apply = || ControlRequest::Apply {
+        epoch: Epoch(epoch.0),
+        ring: ring.clone(),
+        changes: changes.to_vec(),
+        access: access.clone(),
+    };
     engine.on_all_shards(apply).await?;
     // A client that hears of the change may use any shard at once, so all must have it by then.
     for event in &events {
