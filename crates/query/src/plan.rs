@@ -29,6 +29,7 @@ use std::rc::Rc;
 use cql_protocol::response::ColumnSpec;
 use cql_syntax::{Statement, shown};
 use cql_types::CqlType;
+use schema::Table;
 
 pub(crate) use calls::Planning;
 pub(crate) use change::{Change, ListPlace};
@@ -195,6 +196,16 @@ impl Plan {
                 Action::Batch(batch) => batch.modifications.iter().map(Modification::bytes).sum(),
                 Action::Other(_) => size_of::<Statement>() + text.len() * TREE_PER_TEXT,
             }
+    }
+
+    /// The table that it is about, the first one of a batch.
+    pub(crate) fn table(&self) -> Option<&Table> {
+        Some(match &self.action {
+            Action::Modify(modification) => &modification.table,
+            Action::Select(select) | Action::SelectVirtual(select) => &select.table,
+            Action::Batch(batch) => &batch.modifications.first()?.table,
+            Action::Other(_) => return None,
+        })
     }
 
     /// The result's columns, if it gives rows.

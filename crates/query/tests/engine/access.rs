@@ -98,7 +98,7 @@ fn an_anonymous_client_is_refused_in_cassandras_words() {
 }
 
 /// Ends the node's metadata log in a committed entry of these changes.
-fn commit(dir: &Path, id: u128, changes: &[AccessChange]) {
+pub fn commit(dir: &Path, id: u128, changes: &[AccessChange]) {
     with_metadata(dir, async |started| {
         let Snapshot { origin, recent, parts } = started.parts.member.snapshot();
         let index = origin.index.next();

@@ -75,11 +75,25 @@ enum Command {
     End,
 }
 
+/// What a node's clients may do.
+#[derive(Clone)]
+struct Rules {
+    guardrails: Guardrails,
+    access: Settings,
+    masks_enabled: bool,
+}
+
+impl Default for Rules {
+    fn default() -> Self {
+        Rules { guardrails: Guardrails::default(), access: ALLOW_ALL, masks_enabled: false }
+    }
+}
+
 struct Seat {
     engine: EngineSeats,
     commands: MeshSeat<Command, ()>,
     dir: PathBuf,
-    guardrails: Guardrails,
+    rules: Rules,
     alarm: Arc<AtomicBool>,
 }
 
@@ -117,7 +131,17 @@ where
     F: Fn(Client) -> Fut + Send + Sync + Copy,
     Fut: Future<Output = ()>,
 {
-    run(dir, shards, guardrails, |client, _, _| test(client));
+    run(dir, shards, &Rules { guardrails: guardrails.clone(), ..Rules::default() }, |client, _, _| test(client));
+}
+
+/// The same for a node whose clients log in, and whose columns may have masks.
+pub fn run_masking<F, Fut>(dir: &Path, shards: u16, masks_enabled: bool, test: F)
+where
+    F: Fn(Client) -> Fut + Send + Sync + Copy,
+    Fut: Future<Output = ()>,
+{
+    const STRICT: Settings = Settings { authenticates: true, has_passwords: true, authorizes: true };
+    run(dir, shards, &Rules { access: STRICT, masks_enabled, ..Rules::default() }, |client, _, _| test(client));
 }
 
 /// The same for a test that looks below the engine.
@@ -126,10 +150,10 @@ where
     F: Fn(Client, Runtime, Shard) -> Fut + Send + Sync + Copy,
     Fut: Future<Output = ()>,
 {
-    run(dir, shards, &Guardrails::default(), test);
+    run(dir, shards, &Rules::default(), test);
 }
 
-fn run<F, Fut>(dir: &Path, shards: u16, guardrails: &Guardrails, test: F)
+fn run<F, Fut>(dir: &Path, shards: u16, rules: &Rules, test: F)
 where
     F: Fn(Client, Runtime, Shard) -> Fut + Send + Sync + Copy,
     Fut: Future<Output = ()>,
@@ -139,8 +163,7 @@ where
     let seats = engine_seats(shards).into_iter().zip(commands);
     let mains: Vec<_> = seats
         .map(|(engine, commands)| {
-            let seat =
-                Seat { engine, commands, dir: dir.to_path_buf(), guardrails: guardrails.clone(), alarm: alarm.clone() };
+            let seat = Seat { engine, commands, dir: dir.to_path_buf(), rules: rules.clone(), alarm: alarm.clone() };
             move |runtime: Runtime| shard_main(runtime, seat, test)
         })
         .collect();
@@ -190,7 +213,7 @@ where
                     storage: opened.0.clone(),
                     schema: opened.1,
                     access: Access::default().with_all(&boot.access),
-                    access_settings: ALLOW_ALL,
+                    access_settings: seat.rules.access,
                     ring: Rc::new(ring()),
                     operations: Vec::new(),
                     tenure: 0,
@@ -199,8 +222,8 @@ where
                     internode: None,
                     metadata: metadata.take(),
                     links: None,
-                    options: EngineOptions::default(),
-                    guardrails: seat.guardrails.clone(),
+                    options: EngineOptions { masks_enabled: seat.rules.masks_enabled, ..EngineOptions::default() },
+                    guardrails: seat.rules.guardrails.clone(),
                     strategies: Default::default(),
                     node: node_info(boot.number),
                 })
@@ -386,6 +409,13 @@ pub struct Client {
 impl Client {
     fn new(engine: Engine) -> Client {
         Client { engine, session: Session::new(), version: Version::V4 }
+    }
+
+    /// A client that has logged in as a role.
+    pub fn of(&self, role: &str) -> Client {
+        let session = Session::new();
+        session.log_in(role);
+        Client { session, ..self.clone() }
     }
 
     /// Sends any request.
