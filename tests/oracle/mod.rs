@@ -7,6 +7,7 @@
 //! - `random SEED STATEMENTS SERVER…`: asks Helenus and the first real server so many random statements
 //! - `deviate NAME WORDS [PATH…]`: notes Helenus's answers where those recorded have such words, as what that line of COMPAT.md explains
 //! - `mark WHY [PATH…]`: marks what Helenus answers otherwise as pending
+//! - `guarded replay`, `guarded record SERVER` and so on: the same with the scripts of clients that log in; there is one SERVER
 //! - `ring replay SEED PERCENT [PATH…]`, `ring record RING… [PATH…]`, `ring check SEED PERCENT RING… [PATH…]`, `ring settle`, `ring mark`,
 //!   `ring deviate`: the same with the scripts of rings
 //!
@@ -15,27 +16,32 @@
 
 use std::process::ExitCode;
 
-use helenus_tests::oracle::{self, Peer, Ring};
+use helenus_tests::oracle::{self, Peer, Ring, Suite};
 
 /// Carries out one command.
 pub fn run(arguments: &[String]) -> ExitCode {
-    let (command, rest) = arguments.split_first().map_or(("", &[][..]), |(command, rest)| (command.as_str(), rest));
-    if command == "ring" {
-        return exit(run_ring(rest));
+    match arguments.split_first() {
+        Some((first, rest)) if first == "ring" => exit(run_ring(rest)),
+        Some((first, rest)) if first == "guarded" => exit(run_suite(Suite::Guarded, rest)),
+        _ => exit(run_suite(Suite::Open, arguments)),
     }
+}
+
+/// Carries out one command about scripts of one node.
+fn run_suite(suite: Suite, arguments: &[String]) -> Result<bool, String> {
+    let (command, rest) = arguments.split_first().map_or(("", &[][..]), |(command, rest)| (command.as_str(), rest));
     let peers: Vec<Peer> = rest.iter().filter_map(|argument| Peer::parse(argument)).collect();
     let words: Vec<&str> = rest.iter().filter(|argument| Peer::parse(argument).is_none()).map(String::as_str).collect();
-    let outcome = match (command, &words[..]) {
-        ("replay", paths) => oracle::replay(paths),
-        ("record", paths) => oracle::record(&peers, paths),
-        ("check", [seed, percent, paths @ ..]) => oracle::check(seed, percent, &peers, paths),
-        ("random", [seed, statements]) => oracle::random(seed, statements, &peers),
-        ("deviate", [name, words, paths @ ..]) => oracle::deviate(name, words, paths),
-        ("settle", paths) => oracle::settle(paths),
-        ("mark", [why, paths @ ..]) => oracle::mark(why, paths),
+    match (command, &words[..]) {
+        ("replay", paths) => oracle::replay(suite, paths),
+        ("record", paths) => oracle::record(suite, &peers, paths),
+        ("check", [seed, percent, paths @ ..]) => oracle::check(suite, seed, percent, &peers, paths),
+        ("random", [seed, statements]) if suite == Suite::Open => oracle::random(seed, statements, &peers),
+        ("deviate", [name, words, paths @ ..]) => oracle::deviate(suite, name, words, paths),
+        ("settle", paths) => oracle::settle(suite, paths),
+        ("mark", [why, paths @ ..]) => oracle::mark(suite, why, paths),
         _ => Err(format!("`{command}` is no command of the oracle")),
-    };
-    exit(outcome)
+    }
 }
 
 /// Carries out one command about rings.

@@ -11,6 +11,7 @@ mod ring;
 mod script;
 mod session;
 mod show;
+mod suite;
 mod traced;
 mod value;
 mod verdict;
@@ -20,6 +21,7 @@ use std::path::{Path, PathBuf};
 pub use commands::{check, deviate, mark, record, replay, settle};
 pub use random::random;
 pub use ring::{Ring, check_ring, deviate_ring, mark_ring, record_ring, replay_ring, settle_ring};
+pub use suite::Suite;
 
 pub(crate) use request::run as run_block;
 pub(crate) use script::{Block, Script};

@@ -14,6 +14,8 @@ use crate::{built, process, reference, sstables, workspace};
 
 /// Both configurations; the first one's answers are those that Helenus must give.
 const CONFIGURATIONS: [Purpose; 2] = [Purpose::AnswersOfNone, Purpose::AnswersOfDefaults];
+/// The configuration whose clients log in.
+const GUARDED: [Purpose; 1] = [Purpose::AnswersOfGuarded];
 /// How many of a hundred scripts a change asks the real servers again.
 const SAMPLE_PERCENT: &str = "10";
 
@@ -34,6 +36,7 @@ pub fn run(arguments: &[String]) -> Result<(), String> {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let output = match &words[..] {
         ["ring", rest @ ..] => return ring(rest, TIME),
+        ["guarded", rest @ ..] => return guarded(rest, TIME),
         ["record", paths @ ..] => {
             let servers = start_servers(&CONFIGURATIONS)?;
             runner("record", &[], &named(&servers), paths, None, TIME)?
@@ -67,6 +70,31 @@ pub fn run(arguments: &[String]) -> Result<(), String> {
     if matches!(words[..], ["record" | "settle", ..]) {
         reference::write()?;
     }
+    if output.success { Ok(()) } else { Err(String::new()) }
+}
+
+/// `cargo xtask oracle guarded [record | check [SEED] | settle | mark WHY | deviate NAME WORDS] [PATH…]`: scripts of clients that log in.
+fn guarded(words: &[&str], budget: Duration) -> Result<(), String> {
+    let output = match words {
+        ["record", paths @ ..] => {
+            let servers = start_servers(&GUARDED)?;
+            runner("guarded", &["record"], &named(&servers), paths, None, budget)?
+        }
+        ["check", rest @ ..] => {
+            let seed = rest.first().map_or_else(seed, |seed| (*seed).to_string());
+            let paths = rest.get(1..).unwrap_or_default();
+            let servers = start_servers(&GUARDED)?;
+            runner("guarded", &["check", &seed, SAMPLE_PERCENT], &named(&servers), paths, None, budget)?
+        }
+        [command @ ("settle" | "mark" | "deviate"), rest @ ..] => {
+            build_product(budget)?;
+            runner("guarded", &[command], &[], rest, None, budget)?
+        }
+        paths => {
+            build_product(budget)?;
+            runner("guarded", &["replay"], &[], paths, None, budget)?
+        }
+    };
     if output.success { Ok(()) } else { Err(String::new()) }
 }
 

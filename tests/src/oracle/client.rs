@@ -4,7 +4,7 @@ use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use cql_protocol::request::{Request, Startup};
+use cql_protocol::request::{AuthResponse, Request, Startup};
 use cql_protocol::response::ResponsePrefix;
 use cql_protocol::segment::{self, Codec, Decoded};
 use cql_protocol::{FrameHeader, HEADER_LENGTH, Opcode, Response, Version};
@@ -47,8 +47,33 @@ impl Reply {
 }
 
 impl Client {
-    /// Connects and greets.
+    /// Connects and greets a server that asks for no name.
     pub fn connect(address: &str, version: Version) -> Result<Client, String> {
+        let (client, reply) = Client::greet(address, version)?;
+        match reply.header.opcode {
+            Opcode::Ready => Ok(client),
+            _ => Err(format!("STARTUP was answered {:?}", reply.response()?.1)),
+        }
+    }
+
+    /// Connects, greets and logs in. The inner error is the server's refusal.
+    pub fn log_in(
+        address: &str,
+        version: Version,
+        name: &str,
+        password: &str,
+    ) -> Result<Result<Client, Reply>, String> {
+        let (mut client, reply) = Client::greet(address, version)?;
+        if reply.header.opcode != Opcode::Authenticate {
+            return Err(format!("STARTUP was answered {:?}, not by asking for a name", reply.response()?.1));
+        }
+        let token = format!("\0{name}\0{password}");
+        let reply = client.ask(&Request::AuthResponse(AuthResponse { token: Some(token.as_bytes()) }))?;
+        Ok(if reply.header.opcode == Opcode::AuthSuccess { Ok(client) } else { Err(reply) })
+    }
+
+    /// Connects and sends STARTUP.
+    fn greet(address: &str, version: Version) -> Result<(Client, Reply), String> {
         let stream = open(address).map_err(|error| format!("cannot connect to {address}: {error}"))?;
         // The answer to STARTUP comes as in version 4; segments begin after it.
         let (segments, frames, version_at_first) = (Vec::new(), Vec::new(), Version::V4);
@@ -58,11 +83,8 @@ impl Client {
         let mut frame = Vec::new();
         Request::Startup(startup).encode_frame(version, 0, &mut frame);
         let reply = client.exchange(&frame).map_err(|error| format!("STARTUP: {error}"))?;
-        if reply.header.opcode != Opcode::Ready {
-            return Err(format!("STARTUP was answered {:?}", reply.response()?.1));
-        }
         client.version = version;
-        Ok(client)
+        Ok((client, reply))
     }
 
     /// Sends a request and waits for its response.

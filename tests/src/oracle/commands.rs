@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use crate::Random;
 use crate::oracle::Peer;
 use crate::oracle::compat::Deviations;
-use crate::oracle::script::{self, Script};
-use crate::oracle::session::Session;
+use crate::oracle::script::Script;
+use crate::oracle::suite::Suite;
 use crate::oracle::verdict::{self, Verdict};
-use crate::{Builder, Random};
 
 /// Under which Helenus is replayed: reactor and shard count.
 const SUBJECTS: [(&str, u16); 2] = [("uring", 1), ("epoll", 2)];
@@ -25,14 +25,14 @@ pub(super) struct Tally {
 }
 
 /// Replays against Helenus. Whether all is as it should be.
-pub fn replay(paths: &[&str]) -> Result<bool, String> {
-    let scripts = script::find(paths)?;
+pub fn replay(suite: Suite, paths: &[&str]) -> Result<bool, String> {
+    let scripts = suite.scripts(paths)?;
     let deviations = Deviations::read()?;
     let mut is_right = true;
     for (reactor, shards) in SUBJECTS {
         let subject = format!("Helenus on {reactor} with {shards} shards");
-        let server = Builder::new(reactor, shards).start();
-        let mut session = Session::new(&server.address());
+        let server = suite.helenus(reactor, shards).start();
+        let mut session = suite.session(&server.address());
         let tally = run_all(
             &scripts,
             |script| session.run(script),
@@ -53,10 +53,10 @@ pub fn replay(paths: &[&str]) -> Result<bool, String> {
 }
 
 /// Asks real servers again, on so many of a hundred scripts. Whether they answer as they did.
-pub fn check(seed: &str, percent: &str, peers: &[Peer], paths: &[&str]) -> Result<bool, String> {
+pub fn check(suite: Suite, seed: &str, percent: &str, peers: &[Peer], paths: &[&str]) -> Result<bool, String> {
     let number = |text: &str| text.parse::<u64>().map_err(|_| format!("`{text}` is no number"));
     let (seed, percent) = (number(seed)?, number(percent)?);
-    let scripts = sample(script::find(paths)?, seed, percent);
+    let scripts = sample(suite.scripts(paths)?, seed, percent);
     println!("re-recording {} scripts, chosen by seed {seed}", scripts.len());
     for script in &scripts {
         if script.recorded != recorded_by(peers) {
@@ -69,7 +69,7 @@ pub fn check(seed: &str, percent: &str, peers: &[Peer], paths: &[&str]) -> Resul
         }
     }
     let tallies = in_parallel(peers, |at, peer| {
-        let mut session = Session::new(&peer.address);
+        let mut session = suite.session(&peer.address);
         let ask = |script: &Script| {
             for _ in 1..TIMES_ASKED_MAX {
                 let answers = session.run(script)?;
@@ -98,15 +98,19 @@ fn has_stumbled(script: &Script, answers: &[Vec<String>]) -> bool {
     both.any(|(block, given)| verdict::is_stumble(given) && !verdict::is_stumble(&block.answer))
 }
 
-/// Writes what real servers answer into the files. The second server's answers are kept where they are others. A script that cannot be run
+/// Writes what real servers answer into the files. A second server's answers are kept where they are others. A script that cannot be run
 /// stays as it is, and the others are recorded.
-pub fn record(peers: &[Peer], paths: &[&str]) -> Result<bool, String> {
-    let mut scripts = script::find(paths)?;
+pub fn record(suite: Suite, peers: &[Peer], paths: &[&str]) -> Result<bool, String> {
+    let mut scripts = suite.scripts(paths)?;
     let answers = in_parallel(peers, |_, peer| {
-        let mut session = Session::new(&peer.address);
+        let mut session = suite.session(&peer.address);
         Ok(scripts.iter().map(|script| session.run(script)).collect::<Vec<_>>())
     })?;
-    let [first, second] = &answers[..] else { return Err("two servers are needed, of either configuration".into()) };
+    let (first, second) = match &answers[..] {
+        [only] if suite == Suite::Guarded => (only, only),
+        [first, second] if suite == Suite::Open => (first, second),
+        _ => return Err("one server for each configuration is needed".into()),
+    };
     let (mut recorded, mut differing) = (0, 0);
     for ((script, first), second) in scripts.iter_mut().zip(first).zip(second) {
         let (first, second) = match (first, second) {
@@ -130,30 +134,27 @@ pub fn record(peers: &[Peer], paths: &[&str]) -> Result<bool, String> {
 }
 
 /// Takes the mark away from each statement that Helenus answers right by now.
-pub fn settle(paths: &[&str]) -> Result<bool, String> {
-    rewrite_marks(paths, |is_right, pending| if is_right { None } else { pending.map(String::from) })
+pub fn settle(suite: Suite, paths: &[&str]) -> Result<bool, String> {
+    rewrite_marks(suite, paths, |is_right, pending| if is_right { None } else { pending.map(String::from) })
 }
 
 /// Marks each statement that Helenus answers otherwise and that has no mark yet.
-pub fn mark(why: &str, paths: &[&str]) -> Result<bool, String> {
-    rewrite_marks(
-        paths,
-        |is_right, pending| {
-            if is_right { None } else { Some(pending.map_or_else(|| why.to_string(), String::from)) }
-        },
-    )
+pub fn mark(suite: Suite, why: &str, paths: &[&str]) -> Result<bool, String> {
+    rewrite_marks(suite, paths, |is_right, pending| {
+        if is_right { None } else { Some(pending.map_or_else(|| why.to_string(), String::from)) }
+    })
 }
 
 /// Notes that Helenus answers otherwise on purpose, for each statement whose recorded answer has `words` in it and that Helenus answers
 /// otherwise: its answer, and the line of COMPAT.md that explains it.
-pub fn deviate(name: &str, words: &str, paths: &[&str]) -> Result<bool, String> {
-    let mut scripts = script::find(paths)?;
+pub fn deviate(suite: Suite, name: &str, words: &str, paths: &[&str]) -> Result<bool, String> {
+    let mut scripts = suite.scripts(paths)?;
     let deviations = Deviations::read()?;
     if !deviations.holds(name) {
         return Err(format!("COMPAT.md has no line `{name}`"));
     }
-    let server = Builder::new(SUBJECTS[0].0, SUBJECTS[0].1).start();
-    let mut session = Session::new(&server.address());
+    let server = suite.helenus(SUBJECTS[0].0, SUBJECTS[0].1).start();
+    let mut session = suite.session(&server.address());
     for script in &mut scripts {
         let before = script.clone();
         let answers = session.run(script)?;
@@ -167,11 +168,15 @@ pub fn deviate(name: &str, words: &str, paths: &[&str]) -> Result<bool, String> 
 }
 
 /// Gives each statement the mark that `choose` makes of whether it is right and of the mark that it has.
-fn rewrite_marks(paths: &[&str], choose: impl Fn(bool, Option<&str>) -> Option<String>) -> Result<bool, String> {
-    let mut scripts = script::find(paths)?;
+fn rewrite_marks(
+    suite: Suite,
+    paths: &[&str],
+    choose: impl Fn(bool, Option<&str>) -> Option<String>,
+) -> Result<bool, String> {
+    let mut scripts = suite.scripts(paths)?;
     let deviations = Deviations::read()?;
-    let server = Builder::new(SUBJECTS[0].0, SUBJECTS[0].1).start();
-    let mut session = Session::new(&server.address());
+    let server = suite.helenus(SUBJECTS[0].0, SUBJECTS[0].1).start();
+    let mut session = suite.session(&server.address());
     for script in &mut scripts {
         let before = script.clone();
         let answers = session.run(script)?;

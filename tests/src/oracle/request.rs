@@ -7,7 +7,7 @@ use cql_protocol::{
 
 use crate::oracle::client::{Client, Reply};
 use crate::oracle::script::{Block, Given, Statement};
-use crate::oracle::session::{Names, Session};
+use crate::oracle::session::{Names, SUPERUSER, Session};
 use crate::oracle::show::{self, Mask};
 use crate::oracle::{traced, value};
 
@@ -23,13 +23,24 @@ struct Settings<'a> {
     prepare_only: bool,
     is_traced: bool,
     mask: Mask<'a>,
+    /// The role that asks.
+    role: Option<&'a str>,
+    /// A role that logs in, and its password.
+    login: Option<(&'a str, &'a str)>,
 }
 
 /// Runs a block; the lines of its answer.
 pub fn run(session: &mut Session, block: &Block) -> Result<Vec<String>, String> {
     let settings = Settings::of(block)?;
     let names = session.names.clone();
-    let client = session.client(settings.version)?;
+    if let Some((role, password)) = settings.login {
+        let outcome = session.log_in(settings.version.unwrap_or(Version::V5), role, password)?;
+        return Ok(outcome.err().unwrap_or_else(|| vec!["logged in".into()]));
+    }
+    let client = match session.client_of(settings.version, settings.role.unwrap_or(SUPERUSER))? {
+        Ok(client) => client,
+        Err(refusal) => return Ok(refusal),
+    };
     client.is_traced = settings.is_traced;
     let answered = answer(client, block, &settings, &names);
     client.is_traced = false;
@@ -73,6 +84,8 @@ impl<'a> Settings<'a> {
             prepare_only: false,
             is_traced: false,
             mask: Mask::default(),
+            role: None,
+            login: None,
         };
         for (name, value) in block.directives() {
             let level = || Consistency::of_name(value).ok_or_else(|| format!("{value} is no consistency level"));
@@ -88,6 +101,8 @@ impl<'a> Settings<'a> {
                 "prepare" => settings.prepare_only = true,
                 "trace" => settings.is_traced = true,
                 "mask" => settings.mask = Mask::of(value),
+                "as" => settings.role = Some(value),
+                "login" => settings.login = Some(value.split_once(' ').ok_or("`@login` has a name and a password")?),
                 // Those of rings are done before.
                 "bind" | "values" | "pending" | "deviation" | "down" | "at" | "paused" => {}
                 other => return Err(format!("there is no directive {other}")),

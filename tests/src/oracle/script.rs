@@ -12,8 +12,9 @@ const ANSWER_OF_DEFAULTS: &str = ">>";
 const ANSWER_OF_HELENUS: &str = "<";
 const RECORDED: &str = "-- recorded: ";
 
-/// Where the scripts of one node lie, and those of rings.
+/// Where the scripts of one node lie, those of one that clients log in to, and those of rings.
 pub const FOLDER: &str = "tests/oracle";
+pub const GUARDED_FOLDER: &str = "tests/oracle-guarded";
 pub const RING_FOLDER: &str = "tests/oracle-ring";
 
 /// A script.
@@ -84,7 +85,7 @@ impl Script {
 
     /// Topic and name, as messages call it.
     pub fn name(&self) -> String {
-        let folders = [FOLDER, RING_FOLDER].map(|folder| super::root().join(folder));
+        let folders = [FOLDER, GUARDED_FOLDER, RING_FOLDER].map(|folder| super::root().join(folder));
         let short = folders.iter().find_map(|folder| self.path.strip_prefix(folder).ok());
         short.unwrap_or(&self.path).display().to_string()
     }
@@ -103,7 +104,7 @@ impl Block {
                 _ => return Err(format!("`{line}` follows an answer: leave a line free between statements")),
             }
         }
-        if block.statements().is_empty() && !block.is_comment() {
+        if block.statements().is_empty() && !block.is_comment() && block.directive("login").is_none() {
             return Err(format!("no statement in:\n{piece}"));
         }
         if block.directive("deviation").is_some() != block.answer_of_helenus.is_some() {
@@ -208,11 +209,6 @@ pub enum Given<'a> {
     Bound(&'a str),
     /// They stand before the values.
     Typed(&'a str),
-}
-
-/// The scripts of one node below the paths, or all.
-pub fn find(paths: &[&str]) -> Result<Vec<Script>, String> {
-    find_in(FOLDER, paths)
 }
 
 /// The scripts in a folder of the repository below the paths, or all.

@@ -1,4 +1,6 @@
 //! A script's run on one server: an empty keyspace, then block after block.
+//!
+//! Where clients log in, a script begins with no role but the first superuser. A block is that superuser's unless it says who asks.
 
 use std::collections::BTreeMap;
 
@@ -7,18 +9,23 @@ use cql_protocol::{Consistency, Query, QueryParams, Request, Response, ResultBod
 use crate::oracle::client::{CLOSED, Client, Reply};
 use crate::oracle::request;
 use crate::oracle::script::{Block, Script};
+use crate::oracle::show::{self, Mask};
 
 /// The keyspace that a script finds in use.
 const KEYSPACE: &str = "ks";
 /// The version in which a script speaks unless it says otherwise.
 const VERSION: Version = Version::V5;
+/// The first superuser where clients log in, which is its password too: that of a Cassandra that was never told otherwise.
+pub const SUPERUSER: &str = "cassandra";
 
-/// Connections to one server, one for each version that was asked for.
+/// Connections to one server, one for each version and role that was asked for.
 pub struct Session {
     address: String,
     /// In use on each connection.
     keyspace: String,
-    clients: BTreeMap<Version, Client>,
+    /// Clients log in.
+    is_guarded: bool,
+    clients: BTreeMap<(Version, String), Client>,
     /// How answers name the nodes.
     pub names: Names,
 }
@@ -63,9 +70,15 @@ impl Session {
         Session {
             address: address.into(),
             keyspace: KEYSPACE.into(),
+            is_guarded: false,
             clients: BTreeMap::new(),
             names: Names::default(),
         }
+    }
+
+    /// No connection yet, to a server at which clients log in.
+    pub fn guarded(address: &str) -> Session {
+        Session { is_guarded: true, ..Session::new(address) }
     }
 
     /// With that keyspace in use on each connection, which is there already.
@@ -96,21 +109,62 @@ impl Session {
 
     /// A client in that version, which uses the script's keyspace.
     pub fn client(&mut self, version: Option<Version>) -> Result<&mut Client, String> {
+        let client = self.client_of(version, SUPERUSER)?;
+        client.map_err(|lines| format!("{SUPERUSER} cannot log in: {}", lines.join(", ")))
+    }
+
+    /// The client of a role, which logs in with its name as password if it has no connection yet. The inner error is the server's refusal.
+    pub fn client_of(
+        &mut self,
+        version: Option<Version>,
+        role: &str,
+    ) -> Result<Result<&mut Client, Vec<String>>, String> {
         let version = version.unwrap_or(VERSION);
-        if !self.clients.contains_key(&version) {
-            let mut client = Client::connect(&self.address, version)?;
-            must(&mut client, &format!("USE {}", self.keyspace))?;
-            self.clients.insert(version, client);
+        let key = (version, role.to_string());
+        if !self.clients.contains_key(&key) {
+            if let Err(lines) = self.log_in(version, role, role)? {
+                return Ok(Err(lines));
+            }
         }
-        Ok(self.clients.get_mut(&version).expect("put there above"))
+        Ok(Ok(self.clients.get_mut(&key).expect("it has logged in")))
+    }
+
+    /// Connects as a role; its former connection goes. The inner error is the server's refusal.
+    pub fn log_in(&mut self, version: Version, role: &str, password: &str) -> Result<Result<(), Vec<String>>, String> {
+        self.clients.remove(&(version, role.to_string()));
+        let mut client = match self.connect(version, role, password)? {
+            Ok(client) => client,
+            Err(lines) => return Ok(Err(lines)),
+        };
+        must(&mut client, &format!("USE {}", self.keyspace))?;
+        self.clients.insert((version, role.to_string()), client);
+        Ok(Ok(()))
+    }
+
+    fn connect(&self, version: Version, role: &str, password: &str) -> Result<Result<Client, Vec<String>>, String> {
+        if !self.is_guarded {
+            return Client::connect(&self.address, version).map(Ok);
+        }
+        match Client::log_in(&self.address, version, role, password)? {
+            Ok(client) => Ok(Ok(client)),
+            Err(refusal) => Ok(Err(show::reply(&refusal, &Mask::default())?)),
+        }
+    }
+
+    /// A connection for what the runner does itself.
+    fn own(&self) -> Result<Client, String> {
+        self.connect(VERSION, SUPERUSER, SUPERUSER)?.map_err(|lines| lines.join(", "))
     }
 
     /// Drops what other scripts left and makes the keyspace. Connections are new for each script: USE stays on one.
     fn begin(&mut self) -> Result<(), String> {
         self.clients.clear();
-        let mut client = Client::connect(&self.address, VERSION)?;
+        let mut client = self.own()?;
         for keyspace in keyspaces(&mut client)?.iter().filter(|name| !is_of_the_system(name)) {
             drop_keyspace(&mut client, &format!("\"{}\"", keyspace.replace('"', "\"\"")))?;
+        }
+        if self.is_guarded {
+            drop_roles(&mut client)?;
         }
         self.make_keyspace(client)
     }
@@ -119,7 +173,7 @@ impl Session {
     pub fn begin_in(&mut self, keyspace: &str) -> Result<(), String> {
         self.clients.clear();
         self.keyspace = keyspace.into();
-        let mut client = Client::connect(&self.address, VERSION)?;
+        let mut client = self.own()?;
         drop_keyspace(&mut client, keyspace)?;
         self.make_keyspace(client)
     }
@@ -128,7 +182,7 @@ impl Session {
         let replication = "{'class': 'SimpleStrategy', 'replication_factor': 1}";
         must(&mut client, &format!("CREATE KEYSPACE {} WITH replication = {replication}", self.keyspace))?;
         must(&mut client, &format!("USE {}", self.keyspace))?;
-        self.clients.insert(VERSION, client);
+        self.clients.insert((VERSION, SUPERUSER.into()), client);
         Ok(())
     }
 }
@@ -138,15 +192,28 @@ fn is_of_the_system(keyspace: &str) -> bool {
 }
 
 fn keyspaces(client: &mut Client) -> Result<Vec<String>, String> {
-    let reply = must(client, "SELECT keyspace_name FROM system_schema.keyspaces")?;
+    first_column(client, "SELECT keyspace_name FROM system_schema.keyspaces")
+}
+
+/// The first column of a statement's rows: texts.
+fn first_column(client: &mut Client, text: &str) -> Result<Vec<String>, String> {
+    let reply = must(client, text)?;
     match reply.response()?.1 {
         Response::Result(ResultBody::Rows(rows)) => Ok(rows
             .iter()
             .filter_map(|mut row| row.next().flatten())
             .map(|name| String::from_utf8_lossy(name).into_owned())
             .collect()),
-        other => Err(format!("the keyspaces were answered {other:?}")),
+        other => Err(format!("{text} was answered {other:?}")),
     }
+}
+
+/// Drops all roles but the first superuser; with them go their permissions, memberships and identities.
+fn drop_roles(client: &mut Client) -> Result<(), String> {
+    for role in first_column(client, "LIST ROLES")?.iter().filter(|role| *role != SUPERUSER) {
+        must(client, &format!("DROP ROLE \"{}\"", role.replace('"', "\"\"")))?;
+    }
+    Ok(())
 }
 
 /// Drops a keyspace, if there is one. Cassandra 5.0.6 fails at it once in many thousands (an index out of bounds in a memtable that is dropped), and does it when it is

@@ -48,6 +48,35 @@ const FOR_ANSWERS: [&str; 6] = [
     "-Dcassandra.skip_wait_for_gossip_to_settle=0",
     "-Dcassandra.ring_delay_ms=0",
 ];
+/// The same, and hashes of passwords that are made and verified as fast as can be.
+const FOR_GUARDED_ANSWERS: [&str; 7] = [
+    FOR_ANSWERS[0],
+    FOR_ANSWERS[1],
+    FOR_ANSWERS[2],
+    FOR_ANSWERS[3],
+    FOR_ANSWERS[4],
+    FOR_ANSWERS[5],
+    "-Dcassandra.auth_bcrypt_gensalt_log2_rounds=4",
+];
+
+/// Passwords and permissions, without caches: a change of them holds for the next request. Beside them, all that is off unless it is asked for.
+const GUARDED: &str = "\
+authenticator: PasswordAuthenticator
+authorizer: CassandraAuthorizer
+role_manager: CassandraRoleManager
+network_authorizer: CassandraNetworkAuthorizer
+cidr_authorizer:
+  class_name: CassandraCIDRAuthorizer
+  parameters:
+    cidr_authorizer_mode: ENFORCE
+permissions_validity: 0ms
+roles_validity: 0ms
+credentials_validity: 0ms
+dynamic_data_masking_enabled: true
+materialized_views_enabled: true
+sasi_indexes_enabled: true
+user_defined_functions_enabled: true
+";
 
 /// Nodes that start at once, and of which each has its tokens.
 const FOR_RINGS: [&str; 1] = ["-Dcassandra.consistent.rangemovement=false"];
@@ -66,6 +95,8 @@ pub enum Purpose {
     AnswersOfNone,
     /// To answer, as it is configured when nobody says anything.
     AnswersOfDefaults,
+    /// To answer clients that log in, and of which each may do what was granted to it. Otherwise as `AnswersOfNone`.
+    AnswersOfGuarded,
     /// To write sstables, as `AnswersOfNone` does.
     FilesOfTries,
     /// To write sstables as Cassandra 5.0 does without tries.
@@ -81,6 +112,7 @@ impl Purpose {
             Purpose::Speed => "speed",
             Purpose::AnswersOfNone => "none-bti",
             Purpose::AnswersOfDefaults => "defaults",
+            Purpose::AnswersOfGuarded => "guarded",
             Purpose::FilesOfTries => "files-bti",
             Purpose::FilesOfBig => "files-big",
             Purpose::FilesOfDefaults => "files-defaults",
@@ -90,6 +122,7 @@ impl Purpose {
     fn jvm(self) -> &'static [&'static str] {
         match self {
             Purpose::Speed => &FOR_SPEED,
+            Purpose::AnswersOfGuarded => &FOR_GUARDED_ANSWERS,
             _ => &FOR_ANSWERS,
         }
     }
@@ -297,8 +330,9 @@ fn configuration(purpose: Purpose, port: u16) -> String {
     let chosen = match purpose {
         Purpose::AnswersOfDefaults | Purpose::FilesOfDefaults => "",
         Purpose::FilesOfBig => "storage_compatibility_mode: NONE\nsstable:\n  selected_format: big\n",
-        Purpose::Speed | Purpose::AnswersOfNone | Purpose::FilesOfTries => newest,
+        Purpose::Speed | Purpose::AnswersOfNone | Purpose::FilesOfTries | Purpose::AnswersOfGuarded => newest,
     };
+    let guarded = if purpose == Purpose::AnswersOfGuarded { GUARDED } else { "" };
     // Otherwise a flush takes LZ4 where the table has a slower compressor.
     let compression = match purpose {
         Purpose::FilesOfTries | Purpose::FilesOfBig | Purpose::FilesOfDefaults => "flush_compression: table\n",
@@ -322,7 +356,7 @@ fn configuration(purpose: Purpose, port: u16) -> String {
          storage_port: {storage_port}\n\
          endpoint_snitch: SimpleSnitch\n\
          auto_snapshot: false\n\
-         {chosen}{compression}{timeouts}\
+         {chosen}{guarded}{compression}{timeouts}\
          seed_provider:\n  - class_name: org.apache.cassandra.locator.SimpleSeedProvider\n    parameters:\n      - seeds: \"127.0.0.1:{storage_port}\"\n"
     )
 }
