@@ -5,10 +5,12 @@
 //! same markers and the same result columns, since a mask gives values of its column's type. What is not a value stays: writetime() and ttl(), restrictions,
 //! the order of rows, groups.
 
-use schema::{Column, ColumnMask};
+use cql_syntax::Relation;
+use schema::{Column, ColumnMask, Table};
 
 use super::operand::{Operand, Source};
-use super::{Expression, Selected};
+use super::{Conditions, Expression, Modification, Selected};
+use crate::warnings::bytes_bucket;
 
 /// The column's value as its mask shows it. Of a mask that cannot be called, which a damaged log may have, it is null.
 pub(super) fn masked(mask: &ColumnMask, column: &Column, selected: Selected) -> Expression {
@@ -21,4 +23,34 @@ pub(super) fn masked(mask: &ColumnMask, column: &Column, selected: Selected) -> 
     });
     let arguments = std::iter::once(Expression::Selected(selected)).chain(constants).collect();
     Expression::Call { call, arguments }
+}
+
+/// The masked columns that WHERE restricts: what a client may compare without seeing it. They are listed as Cassandra lists them.
+pub(super) fn restricted(relations: &[Relation], table: &Table) -> Box<[String]> {
+    if !table.has_masks() {
+        return Box::default();
+    }
+    let names = relations.iter().flat_map(|relation| match relation {
+        Relation::Column { column, .. } | Relation::Element { column, .. } => std::slice::from_ref(column),
+        Relation::Token { columns, .. } | Relation::Tuple { columns, .. } => columns.as_slice(),
+    });
+    masked_of(names.map(String::as_str), table)
+}
+
+/// The masked columns that the conditions of a statement compare.
+pub(super) fn compared(modification: &Modification) -> Box<[String]> {
+    match modification.conditions.as_deref() {
+        Some(Conditions::Columns(columns)) if modification.table.has_masks() => {
+            masked_of(columns.iter().map(|condition| condition.name.as_str()), &modification.table)
+        }
+        _ => Box::default(),
+    }
+}
+
+fn masked_of<'n>(names: impl Iterator<Item = &'n str>, table: &Table) -> Box<[String]> {
+    let is_masked = |name: &&str| table.column(name).is_some_and(|column| column.mask.is_some());
+    let mut masked: Vec<String> = names.filter(is_masked).map(str::to_owned).collect();
+    masked.sort_by_key(|name| (bytes_bucket(name.as_bytes(), table.columns().len()), name.clone()));
+    masked.dedup();
+    masked.into()
 }

@@ -13,7 +13,7 @@ use super::selectors::Selectors;
 use super::terms::{Markers, Receiver, undefined_column};
 use super::{
     Action, Aggregate, Expression, GroupKey, Groups, JsonColumn, KeyChoice, Keys, Order, Output, Part, PartOf, Queried,
-    ResultColumns, Select, Selected, Step, groups,
+    ResultColumns, Select, Selected, Step, groups, masks,
 };
 use crate::catalog::Found;
 use crate::error::{QueryError, invalid};
@@ -100,6 +100,7 @@ pub(super) fn plan(
         replication: found.replication,
         output,
         is_masked: context.masked,
+        restricts_masked: masks::restricted(&select.relations, table),
         queried,
         parts,
         expressions,
