@@ -9,6 +9,9 @@ pub enum AccessError {
     /// INVALID: the statement makes no sense with this state.
     #[error("{0}")]
     Invalid(String),
+    /// CONFIG_ERROR: a keyspace of a function's types does not exist.
+    #[error("{0}")]
+    Configuration(String),
     /// UNAUTHORIZED: the role may not do that.
     #[error("{0}")]
     Unauthorized(String),

@@ -33,7 +33,7 @@ pub use check::{Actor, Requirement, Settings, Subject};
 pub use codec::DecodeError;
 pub use error::AccessError;
 pub use hash::PasswordHash;
-pub use list::{PermissionRow, RoleRow, list_permissions, list_roles, list_users};
+pub use list::{Listed, PermissionRow, RoleRow, list};
 pub use login::{LoginError, first_superuser};
 pub use matrix::{Objects, StatementKind, requirements};
 pub use networks::Cidr;
@@ -47,7 +47,7 @@ pub use resource::{Resource, ResourceError};
 pub use role::{Attributes, Role};
 pub use sasl::{Credentials, SaslError, login_forbidden, parse_plain, wrong_credentials};
 pub use snapshot::Access;
-pub use statement::{AccessStatement, Password, RoleOptions, Target};
+pub use statement::{Schemas, plain_password, set_hash};
 
 #[cfg(test)]
 mod samples;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use schema::Schema;
+use cql_syntax::AccessStatement;
 
 use crate::check::{Actor, Subject};
 use crate::error::{AccessError, invalid, unauthorized};
@@ -10,6 +10,7 @@ use crate::permission::{Permission, PermissionSet};
 use crate::plan::exists;
 use crate::resource::Resource;
 use crate::snapshot::Access;
+use crate::statement::{Schemas, resource_of};
 
 /// A row of LIST ROLES or LIST USERS.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,24 +40,63 @@ pub struct PermissionRow {
     pub resource: String,
 }
 
+/// The answer to a LIST.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Listed {
+    /// Of LIST ROLES.
+    Roles(Vec<RoleRow>),
+    /// Of LIST USERS.
+    Users(Vec<RoleRow>),
+    /// Of LIST PERMISSIONS.
+    Permissions(Vec<PermissionRow>),
+}
+
+/// Answers a LIST for a session in this keyspace, or refuses it.
+///
+/// # Panics
+/// If it is another statement: [`crate::plan_access`] plans those.
+pub fn list(
+    subject: &Subject<'_>,
+    schemas: Schemas<'_>,
+    statement: &AccessStatement,
+    current_keyspace: Option<&str>,
+) -> Result<Listed, AccessError> {
+    match statement {
+        AccessStatement::ListRoles { of, is_recursive } => {
+            list_roles(subject, of.as_deref(), *is_recursive).map(Listed::Roles)
+        }
+        AccessStatement::ListUsers => list_users(subject).map(Listed::Users),
+        AccessStatement::ListPermissions { permissions, on, of, is_recursive } => {
+            let on = on.as_ref().map(|on| resource_of(on, schemas, current_keyspace)).transpose()?;
+            let (permissions, of) = (permissions.into(), of.as_deref());
+            list_permissions(subject, schemas, permissions, on.as_ref(), of, *is_recursive).map(Listed::Permissions)
+        }
+        other => panic!("{} lists nothing", other.kind()),
+    }
+}
+
 /// LIST ROLES, of one role or of all. Without DESCRIBE on all roles: those of the actor, and of roles that it inherits.
-pub fn list_roles(subject: &Subject<'_>, of: Option<&str>, is_recursive: bool) -> Result<Vec<RoleRow>, AccessError> {
+pub(crate) fn list_roles(
+    subject: &Subject<'_>,
+    of: Option<&str>,
+    is_recursive: bool,
+) -> Result<Vec<RoleRow>, AccessError> {
     let access = subject.access();
     let listed = listed(subject, of, is_recursive)?;
     Ok(listed.into_iter().filter_map(|role| row(access, role)).collect())
 }
 
 /// LIST USERS: those of the roles that may log in.
-pub fn list_users(subject: &Subject<'_>) -> Result<Vec<RoleRow>, AccessError> {
+pub(crate) fn list_users(subject: &Subject<'_>) -> Result<Vec<RoleRow>, AccessError> {
     let access = subject.access();
     let users = list_roles(subject, None, false)?.into_iter().filter(|row| row.may_log_in);
     Ok(users.map(|row| RoleRow { is_superuser: access.is_superuser(&row.role), ..row }).collect())
 }
 
 /// LIST PERMISSIONS: which of `permissions` are granted, on a resource and those above it, to a role and those that it inherits.
-pub fn list_permissions(
+pub(crate) fn list_permissions(
     subject: &Subject<'_>,
-    schema: &Schema,
+    schemas: Schemas<'_>,
     permissions: PermissionSet,
     on: Option<&Resource>,
     of: Option<&str>,
@@ -64,7 +104,7 @@ pub fn list_permissions(
 ) -> Result<Vec<PermissionRow>, AccessError> {
     let access = subject.access();
     subject.ensure_logged_in()?;
-    if let Some(resource) = on.filter(|resource| !exists(access, schema, resource)) {
+    if let Some(resource) = on.filter(|resource| !exists(access, schemas, resource)) {
         return Err(invalid(format!("{resource} doesn't exist")));
     }
     ensure_exists(access, of)?;

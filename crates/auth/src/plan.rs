@@ -11,14 +11,14 @@ mod role;
 
 use std::collections::BTreeSet;
 
-use schema::Schema;
+use cql_syntax::{AccessStatement, RoleOptions};
 
 use crate::bounds;
 use crate::change::AccessChange;
 use crate::check::{Actor, Settings, Subject};
 use crate::error::{AccessError, invalid};
 use crate::snapshot::Access;
-use crate::statement::{AccessStatement, Password};
+use crate::statement::{Schemas, plain_password};
 
 pub use cidr_groups::{drop_cidr_group, put_cidr_group};
 pub(crate) use objects::exists;
@@ -47,56 +47,70 @@ pub struct AccessPlan {
 /// Checks `statement` against the state and makes its changes.
 ///
 /// # Panics
-/// If it has a plain password: no change contains one, so it is hashed before.
+/// If it has a plain password: no change contains one, so it is hashed before. Or if it is a LIST, which [`crate::list`] answers.
 pub fn plan_access(
     access: &Access,
-    schema: &Schema,
+    schemas: Schemas<'_>,
     statement: &AccessStatement,
     actor: Actor<'_>,
     context: &AccessContext<'_>,
 ) -> Result<AccessPlan, AccessError> {
-    if let AccessStatement::CreateRole { options, .. } | AccessStatement::AlterRole { options, .. } = statement {
-        assert!(!matches!(options.password, Some(Password::Plain(_))), "a password is hashed before it is planned");
-    }
-    Planner::new(access, schema, actor, context).plan(statement)
+    assert!(plain_password(statement).is_none(), "a password is hashed before it is planned");
+    Planner::new(access, schemas, actor, context).plan(statement)
 }
 
 /// The refusals of [`plan_access`] alone, also for a plain password: a password is hashed only for a statement that is not refused.
 pub fn check_access(
     access: &Access,
-    schema: &Schema,
+    schemas: Schemas<'_>,
     statement: &AccessStatement,
     actor: Actor<'_>,
     context: &AccessContext<'_>,
 ) -> Result<(), AccessError> {
-    Planner::new(access, schema, actor, context).plan(statement).map(drop)
+    Planner::new(access, schemas, actor, context).plan(statement).map(drop)
 }
 
 struct Planner<'a> {
     access: &'a Access,
-    schema: &'a Schema,
+    schemas: Schemas<'a>,
     subject: Subject<'a>,
     context: &'a AccessContext<'a>,
 }
 
 impl<'a> Planner<'a> {
-    fn new(access: &'a Access, schema: &'a Schema, actor: Actor<'a>, context: &'a AccessContext<'a>) -> Planner<'a> {
-        Planner { access, schema, subject: Subject::new(access, actor, context.settings), context }
+    fn new(access: &'a Access, schemas: Schemas<'a>, actor: Actor<'a>, context: &'a AccessContext<'a>) -> Planner<'a> {
+        Planner { access, schemas, subject: Subject::new(access, actor, context.settings), context }
     }
 
     fn plan(&self, statement: &AccessStatement) -> Result<AccessPlan, AccessError> {
         let mut plan = match statement {
             AccessStatement::CreateRole { role, if_not_exists, options } => self.create(role, *if_not_exists, options),
             AccessStatement::AlterRole { role, if_exists, options } => self.alter(role, *if_exists, options),
-            AccessStatement::DropRole { role, if_exists } => self.drop(role, *if_exists),
+            AccessStatement::CreateUser { user, if_not_exists, password, superuser } => {
+                // A role that may log in.
+                let (superuser, login) = (Some(superuser.unwrap_or(false)), Some(true));
+                let options = RoleOptions { superuser, login, password: password.clone(), ..RoleOptions::default() };
+                self.create(user, *if_not_exists, &options)
+            }
+            AccessStatement::AlterUser { user, if_exists, password, superuser } => {
+                let options =
+                    RoleOptions { superuser: *superuser, password: password.clone(), ..RoleOptions::default() };
+                self.alter(user, *if_exists, &options)
+            }
+            AccessStatement::DropRole { role, if_exists } | AccessStatement::DropUser { user: role, if_exists } => {
+                self.drop(role, *if_exists)
+            }
             AccessStatement::GrantRole { role, grantee } => self.grant_role(role, grantee),
             AccessStatement::RevokeRole { role, revokee } => self.revoke_role(role, revokee),
-            AccessStatement::Grant { permissions, on, grantee } => self.grant(*permissions, on, grantee),
-            AccessStatement::Revoke { permissions, on, revokee } => self.revoke(*permissions, on, revokee),
+            AccessStatement::Grant { permissions, on, grantee } => self.grant(permissions.into(), on, grantee),
+            AccessStatement::Revoke { permissions, on, revokee } => self.revoke(permissions.into(), on, revokee),
             AccessStatement::AddIdentity { identity, role, if_not_exists } => {
                 identity::add(self, identity, role, *if_not_exists)
             }
             AccessStatement::DropIdentity { identity, if_exists } => identity::drop(self, identity, *if_exists),
+            AccessStatement::ListRoles { .. }
+            | AccessStatement::ListUsers
+            | AccessStatement::ListPermissions { .. } => panic!("{} changes nothing", statement.kind()),
         }?;
         let is_smaller = plan.changes.iter().all(AccessChange::gives_room_back);
         if !is_smaller && self.access.bytes() > bounds::STATE_BYTES_MAX {

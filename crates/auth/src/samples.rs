@@ -56,6 +56,12 @@ pub fn schema() -> Schema {
     Schema::empty().with_all(&changes)
 }
 
+/// The same where one part of it has all.
+pub fn schemas() -> crate::Schemas<'static> {
+    let schema: &'static Schema = Box::leak(Box::new(schema()));
+    crate::Schemas { users: schema, system: schema }
+}
+
 fn any_name() -> impl Strategy<Value = String> {
     "[a-e]"
 }

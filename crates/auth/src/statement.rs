@@ -1,178 +1,114 @@
-//! Statements about roles and permissions, as a parser gives them.
+//! The terms of statements about roles and permissions, as the syntax tree has them, in the terms of this crate.
 //!
 //! The parser refuses what Cassandra's does: "Multiple definition for property '%s'", "Options 'password' and 'hashed password' are mutually
 //! exclusive", "Bind variables cannot be used for role names", quoted strings as names of users and identities' missing quotes.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
+use std::collections::BTreeSet;
 
-use crate::permission::PermissionSet;
+use cql_syntax::{AccessResource, AccessStatement, Permissions, Restriction, RolePassword};
+use schema::{Schema, Table};
+
+use crate::error::{AccessError, invalid};
+use crate::hash::PasswordHash;
+use crate::permission::{Permission, PermissionSet};
 use crate::resource::Resource;
 
-/// A statement about roles and permissions.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum AccessStatement {
-    /// CREATE ROLE, CREATE USER.
-    CreateRole {
-        /// The name.
-        role: String,
-        /// IF NOT EXISTS.
-        if_not_exists: bool,
-        /// WITH.
-        options: RoleOptions,
-    },
-    /// ALTER ROLE, ALTER USER.
-    AlterRole {
-        /// The name.
-        role: String,
-        /// IF EXISTS.
-        if_exists: bool,
-        /// WITH.
-        options: RoleOptions,
-    },
-    /// DROP ROLE, DROP USER.
-    DropRole {
-        /// The name.
-        role: String,
-        /// IF EXISTS.
-        if_exists: bool,
-    },
-    /// GRANT role TO grantee.
-    GrantRole {
-        /// The role that is granted.
-        role: String,
-        /// The role that inherits it.
-        grantee: String,
-    },
-    /// REVOKE role FROM revokee.
-    RevokeRole {
-        /// The role that is revoked.
-        role: String,
-        /// The role that inherits it.
-        revokee: String,
-    },
-    /// GRANT permissions ON resource TO grantee.
-    Grant {
-        /// The permissions; all for ALL.
-        permissions: PermissionSet,
-        /// The resource.
-        on: Target,
-        /// The role.
-        grantee: String,
-    },
-    /// REVOKE permissions ON resource FROM revokee.
-    Revoke {
-        /// The permissions; all for ALL.
-        permissions: PermissionSet,
-        /// The resource.
-        on: Target,
-        /// The role.
-        revokee: String,
-    },
-    /// ADD IDENTITY.
-    AddIdentity {
-        /// The identity.
-        identity: String,
-        /// The role that it logs in as.
-        role: String,
-        /// IF NOT EXISTS.
-        if_not_exists: bool,
-    },
-    /// DROP IDENTITY.
-    DropIdentity {
-        /// The identity.
-        identity: String,
-        /// IF EXISTS.
-        if_exists: bool,
-    },
+/// The objects that statements may name.
+#[derive(Debug, Clone, Copy)]
+pub struct Schemas<'a> {
+    /// The users' keyspaces.
+    pub users: &'a Schema,
+    /// The server's own.
+    pub system: &'a Schema,
 }
 
-/// The resource of GRANT and REVOKE.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Target {
-    /// As written.
-    Resource(Resource),
-    /// A table without its keyspace: the session's.
-    Table(String),
-}
+impl<'a> Schemas<'a> {
+    /// True if there is such a keyspace.
+    pub(crate) fn has_keyspace(self, name: &str) -> bool {
+        [self.users, self.system].iter().any(|schema| schema.keyspace(name).is_some())
+    }
 
-/// The options of CREATE ROLE and ALTER ROLE; `None` if not given.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct RoleOptions {
-    /// SUPERUSER.
-    pub superuser: Option<bool>,
-    /// LOGIN.
-    pub login: Option<bool>,
-    /// PASSWORD, HASHED PASSWORD.
-    pub password: Option<Password>,
-    /// OPTIONS.
-    pub options: Option<BTreeMap<String, String>>,
-    /// ACCESS TO DATACENTERS; empty for ACCESS TO ALL DATACENTERS.
-    pub datacenters: Option<BTreeSet<String>>,
-    /// ACCESS FROM CIDRS; empty for ACCESS FROM ALL CIDRS.
-    pub cidr_groups: Option<BTreeSet<String>>,
-}
-
-/// A password of a statement. Its debug text does not show it.
-#[derive(Clone, PartialEq, Eq)]
-pub enum Password {
-    /// PASSWORD, as written.
-    Plain(String),
-    /// PASSWORD, hashed by the node that received the statement.
-    Hashed(String),
-    /// HASHED PASSWORD, as written.
-    Given(String),
-}
-
-impl fmt::Debug for Password {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Password::Plain(_) => "Plain(*******)",
-            Password::Hashed(_) => "Hashed(*******)",
-            Password::Given(_) => "Given(*******)",
-        })
+    /// The table of that name.
+    pub(crate) fn table(self, keyspace: &str, name: &str) -> Option<&'a Table> {
+        [self.users, self.system].into_iter().find_map(|schema| schema.table(keyspace, name)).map(|table| &**table)
     }
 }
 
-impl AccessStatement {
-    /// CREATE USER: a role that may log in.
-    pub fn create_user(user: String, if_not_exists: bool, password: Option<Password>, superuser: bool) -> Self {
-        let options = RoleOptions { superuser: Some(superuser), login: Some(true), password, ..RoleOptions::default() };
-        AccessStatement::CreateRole { role: user, if_not_exists, options }
+/// The password of a statement that is to be hashed before the statement is proposed.
+pub fn plain_password(statement: &AccessStatement) -> Option<&str> {
+    match statement.password() {
+        Some(RolePassword::Plain(password)) => Some(password),
+        _ => None,
     }
+}
 
-    /// ALTER USER.
-    pub fn alter_user(user: String, if_exists: bool, password: Option<Password>, superuser: Option<bool>) -> Self {
-        let options = RoleOptions { superuser, password, ..RoleOptions::default() };
-        AccessStatement::AlterRole { role: user, if_exists, options }
+/// Replaces the plain password of a statement by its hash: HASHED PASSWORD needs what PASSWORD does.
+pub fn set_hash(statement: &mut AccessStatement, hash: &PasswordHash) {
+    if let Some(password @ RolePassword::Plain(_)) = statement.password_mut() {
+        *password = RolePassword::Hashed(hash.as_str().to_owned());
     }
+}
 
-    /// DROP USER.
-    pub fn drop_user(user: String, if_exists: bool) -> Self {
-        AccessStatement::DropRole { role: user, if_exists }
+/// The names of a restriction; none for ALL.
+pub(crate) fn names(restriction: &Restriction) -> BTreeSet<String> {
+    match restriction {
+        Restriction::All => BTreeSet::new(),
+        Restriction::Only(names) => names.iter().cloned().collect(),
     }
+}
 
-    fn password(&mut self) -> Option<&mut Password> {
-        match self {
-            AccessStatement::CreateRole { options, .. } | AccessStatement::AlterRole { options, .. } => {
-                options.password.as_mut()
+impl From<&Permissions> for PermissionSet {
+    fn from(written: &Permissions) -> PermissionSet {
+        let Permissions::Listed(listed) = written else { return PermissionSet::ALL };
+        let named = |name: &str| Permission::of_name(name).expect("both crates name the same permissions");
+        let sets = listed.iter().map(|permission| PermissionSet::from(named(permission.as_str())));
+        sets.fold(PermissionSet::NONE, PermissionSet::union)
+    }
+}
+
+/// The resource of a statement. A table may be in the session's keyspace.
+pub(crate) fn resource_of(
+    written: &AccessResource,
+    schemas: Schemas<'_>,
+    current_keyspace: Option<&str>,
+) -> Result<Resource, AccessError> {
+    Ok(match written {
+        AccessResource::AllKeyspaces => Resource::AllKeyspaces,
+        AccessResource::Keyspace(keyspace) => Resource::Keyspace(keyspace.clone()),
+        AccessResource::AllTables(keyspace) => Resource::AllTables(keyspace.clone()),
+        AccessResource::Table(name) => {
+            let words = "No keyspace has been specified. USE a keyspace, or explicitly specify keyspace.tablename";
+            let keyspace = name.keyspace.as_deref().or(current_keyspace).ok_or_else(|| invalid(words))?;
+            Resource::table(keyspace, &name.table)
+        }
+        AccessResource::AllRoles => Resource::AllRoles,
+        AccessResource::Role(role) => Resource::Role(role.clone()),
+        AccessResource::AllFunctions => Resource::AllFunctions,
+        AccessResource::KeyspaceFunctions(keyspace) => Resource::KeyspaceFunctions(keyspace.clone()),
+        AccessResource::Function { keyspace, name, arguments } => {
+            // Types of arguments are looked up in the keyspace.
+            if !arguments.is_empty() && !schemas.has_keyspace(keyspace) {
+                return Err(AccessError::Configuration(format!("Keyspace {keyspace} doesn't exist")));
             }
-            _ => None,
+            Resource::function(keyspace, name, arguments)
         }
-    }
+        AccessResource::AllMBeans => Resource::AllMBeans,
+        AccessResource::MBean(name) => Resource::MBean(name.clone()),
+    })
+}
 
-    /// The password that is to be hashed before the statement is planned.
-    pub fn plain_password(&mut self) -> Option<&str> {
-        match self.password() {
-            Some(Password::Plain(password)) => Some(password),
-            _ => None,
-        }
-    }
+#[cfg(test)]
+mod tests {
+    use cql_syntax::PermissionName;
 
-    /// Replaces the plain password by its hash.
-    pub fn set_hash(&mut self, hash: &crate::PasswordHash) {
-        if let Some(password @ Password::Plain(_)) = self.password() {
-            *password = Password::Hashed(hash.as_str().to_owned());
-        }
+    use super::*;
+
+    #[test]
+    fn permissions_have_the_same_names_in_both_crates() {
+        let set = |listed: &[PermissionName]| PermissionSet::from(&Permissions::Listed(listed.to_vec()));
+        assert_eq!(set(&PermissionName::ALL), PermissionSet::ALL);
+        assert_eq!(PermissionSet::from(&Permissions::All), PermissionSet::ALL);
+        let some = PermissionSet::of(&[Permission::Unmask, Permission::Create]);
+        assert_eq!(set(&[PermissionName::Unmask, PermissionName::Create]), some);
     }
 }

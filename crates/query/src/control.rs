@@ -11,6 +11,7 @@ use storage::{FilesToTakeIn, ReplayPosition};
 use topology::operations::Operation;
 use topology::{Epoch, HostId, Node, NodeIndex};
 
+use crate::access::AccessIntention;
 use crate::clients::ClientInfo;
 use crate::error::QueryError;
 use crate::event::Event;
@@ -54,6 +55,13 @@ pub(crate) enum ControlRequest {
         text: String,
         /// The session's keyspace.
         keyspace: Option<String>,
+        /// The role that is to have all permissions on what the statement makes.
+        creator: Option<String>,
+    },
+    /// To shard 0: carry out a statement about roles.
+    Access {
+        /// The statement, without a password.
+        intention: AccessIntention,
     },
     /// To shard 0: empty a table.
     Truncate {
@@ -185,6 +193,8 @@ pub(crate) enum LeftRequest {
 pub(crate) enum ControlReply {
     /// A schema statement's outcome.
     Ddl(Result<DdlOutcome, QueryError>),
+    /// The warnings of a statement about roles.
+    Access(Result<Vec<String>, QueryError>),
     /// A truncation's outcome.
     Truncated(Result<(), QueryError>),
     /// What came of a flush.

@@ -4,6 +4,7 @@
 //! all. What must wait (another shard, a full log buffer, a long read, a schema change) is run as a task by
 //! [`Engine::run`], from a copy of its frame.
 
+mod access;
 mod agreed;
 mod batch;
 mod call;
@@ -68,7 +69,7 @@ use storage::LogSequence;
 use topology::operations::Operation;
 use topology::{Ring, Sharder, Strategies};
 
-use crate::access::AccessSnapshot;
+use crate::access::{AccessSnapshot, PasswordHasher};
 use crate::catalog::Catalog;
 use crate::clients::Clients;
 use crate::clock::TimestampClock;
@@ -106,6 +107,7 @@ struct Inner {
     node: NodeInfo,
     catalog: RefCell<Rc<Catalog>>,
     access: RefCell<Rc<AccessSnapshot>>,
+    password_hasher: Option<Rc<dyn PasswordHasher>>,
     prepared: RefCell<PreparedCache>,
     clock: TimestampClock,
     scratch: RefCell<Scratch>,
@@ -194,6 +196,7 @@ impl Engine {
             schema,
             access,
             access_settings,
+            password_hasher,
             ring,
             operations,
             tenure,
@@ -207,6 +210,7 @@ impl Engine {
             strategies,
             node,
         } = parts;
+        assert!(password_hasher.is_some() || !access_settings.has_passwords, "passwords that are set are hashed");
         let coordinator = Coordinator::new(CoordinatorParts {
             runtime: runtime.clone(),
             ring,
@@ -237,6 +241,7 @@ impl Engine {
                 node,
                 catalog: RefCell::new(catalog),
                 access: RefCell::new(Rc::new(AccessSnapshot::new(access, access_settings))),
+                password_hasher,
                 prepared: RefCell::new(PreparedCache::new(options.prepared_bytes_max)),
                 scratch: RefCell::default(),
                 events: Queue::new(EVENTS_MAX),

@@ -277,6 +277,7 @@ impl QueryError {
             QueryError::Access(AccessError::Syntax(_)) => ErrorKind::SyntaxError,
             QueryError::Access(AccessError::Invalid(_)) => ErrorKind::Invalid,
             QueryError::Access(AccessError::Unauthorized(_)) => ErrorKind::Unauthorized,
+            QueryError::Access(AccessError::Configuration(_)) => ErrorKind::ConfigError,
             QueryError::Unprepared { id } => ErrorKind::Unprepared { id: id.0 },
             QueryError::Unavailable(Unavailable { level, required, alive, .. }) => ErrorKind::Unavailable {
                 consistency: wire_level(level),

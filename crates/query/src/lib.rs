@@ -32,7 +32,7 @@ pub mod system;
 mod trace;
 mod warnings;
 
-pub use access::AccessSnapshot;
+pub use access::{AccessSnapshot, HasherIsBusy, Hashing, PasswordHasher};
 pub use cluster::coordinator::{HintOptions, TimeoutKind, TimeoutOptions};
 pub use domain::{AccessDomain, LowBoundDomain, SchemaDomain, TruncationsDomain, pending_truncations, truncations_of};
 pub use engine::{

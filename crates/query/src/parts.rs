@@ -18,6 +18,7 @@ use topology::nodes::Registry;
 use topology::operations::{Operation, Operations};
 use topology::{Epoch, HostId, Ring, Strategies};
 
+use crate::access::PasswordHasher;
 use crate::control::{ControlReply, ControlRequest};
 use crate::hand_over::{HandedBack, HandedOver};
 use crate::{Guardrails, NodeInfo};
@@ -107,6 +108,8 @@ pub struct EngineParts {
     pub access: Access,
     /// How clients log in, and if permissions are checked.
     pub access_settings: Settings,
+    /// Computes the hashes of passwords; `None` only where the settings have no passwords.
+    pub password_hasher: Option<Rc<dyn PasswordHasher>>,
     /// The cluster's ring.
     pub ring: Rc<Ring>,
     /// The operations of the cluster's state.

@@ -3,6 +3,7 @@
 //!
 //! Drivers depend on their columns and types to the letter; both are Cassandra 5.0.6's.
 
+mod access_rows;
 mod definitions;
 mod local;
 mod peers;
@@ -14,6 +15,7 @@ mod views;
 
 use std::rc::Rc;
 
+use auth::Access;
 use cluster::coordinator::PendingHints;
 use schema::{Keyspace, Schema, Table, system_keyspaces};
 use topology::{Node, Ring};
@@ -118,6 +120,7 @@ impl SystemTables {
                     part(table, |rows| settings.for_each(|(name, set)| views::push_setting(rows, name, set.as_deref())))
                 }))
             }
+            ("system_auth", _) => access_rows::parts(table, &gathered.access, partition),
             ("system_virtual_schema", "keyspaces") => of_virtual(schema_rows::push_virtual_keyspace),
             ("system_virtual_schema", "tables") => virtual_tables(schema_rows::push_virtual_table),
             ("system_virtual_schema", "columns") => virtual_tables(schema_rows::push_columns),
@@ -144,9 +147,11 @@ fn named<'a>(schema: &'a Schema, partition: Option<&[u8]>) -> impl Iterator<Item
     one.into_iter().chain(all.into_iter().flatten()).map(Rc::as_ref)
 }
 
-/// What shards told that system tables show.
+/// What system tables show beside the schema: of this shard, and as all shards told.
 #[derive(Default)]
 pub(crate) struct Gathered {
+    /// Roles and permissions.
+    pub(crate) access: Access,
     /// Where [`shows_clients`] says that they are wanted.
     pub(crate) clients: Vec<ClientInfo>,
     /// Where [`shows_traces`] says that they are wanted.

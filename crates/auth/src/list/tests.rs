@@ -3,7 +3,7 @@
 use super::*;
 use crate::change::AccessChange;
 use crate::check::Settings;
-use crate::samples::{grant, login, member, schema, superuser};
+use crate::samples::{grant, login, member, schemas, superuser};
 
 const STRICT: Settings = Settings { authenticates: true, has_passwords: true, authorizes: true };
 
@@ -82,7 +82,7 @@ fn rows_of_roles_and_users_are_cassandras() {
 fn permissions(who: &str, on: Option<&str>, of: Option<&str>, is_recursive: bool) -> Result<Vec<String>, String> {
     let access = access();
     let on = on.map(|name| Resource::of_name(name).expect(name));
-    let rows = list_permissions(&subject(&access, who), &schema(), PermissionSet::ALL, on.as_ref(), of, is_recursive);
+    let rows = list_permissions(&subject(&access, who), schemas(), PermissionSet::ALL, on.as_ref(), of, is_recursive);
     let rows = rows.map_err(|error| error.to_string())?;
     Ok(rows.into_iter().map(|row| format!("{} {} {}", row.role, row.resource, row.permission)).collect())
 }
@@ -110,6 +110,6 @@ fn permissions_are_listed_to_those_who_may_see_them() {
     let (access, open) = (access(), Settings { authorizes: false, ..STRICT });
     let user = Subject::new(&access, Actor::Role("user"), open);
     let words = "LIST PERMISSIONS operation is not supported by AllowAllAuthorizer";
-    let listed = list_permissions(&user, &schema(), PermissionSet::ALL, None, None, true);
+    let listed = list_permissions(&user, schemas(), PermissionSet::ALL, None, None, true);
     assert_eq!(listed, Err(invalid(words)));
 }

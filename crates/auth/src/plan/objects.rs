@@ -1,19 +1,18 @@
 //! Objects: which of them exist, and grants that follow them: creators receive all permissions, and with an object its permissions go.
 
-use schema::Schema;
-
 use crate::change::AccessChange;
 use crate::check::{Actor, Subject};
 use crate::resource::Resource;
 use crate::snapshot::Access;
+use crate::statement::Schemas;
 
 /// True if a resource exists. The schema has no functions of users yet, so none of those does; MBeans always do.
-pub(crate) fn exists(access: &Access, schema: &Schema, resource: &Resource) -> bool {
+pub(crate) fn exists(access: &Access, schemas: Schemas<'_>, resource: &Resource) -> bool {
     match resource {
         Resource::Keyspace(keyspace) | Resource::AllTables(keyspace) | Resource::KeyspaceFunctions(keyspace) => {
-            schema.keyspace(keyspace).is_some()
+            schemas.has_keyspace(keyspace)
         }
-        Resource::Table(keyspace, table) => schema.table(keyspace, table).is_some(),
+        Resource::Table(keyspace, table) => schemas.table(keyspace, table).is_some(),
         Resource::Role(role) => access.role(role).is_some(),
         Resource::Function { .. } => false,
         Resource::MBean(name) => !name.is_empty(),

@@ -1,5 +1,6 @@
 //! GRANT and REVOKE of permissions.
 
+use cql_syntax::AccessResource;
 use schema::system_keyspaces;
 
 use super::objects::exists;
@@ -10,13 +11,13 @@ use crate::check::{GRANTABLE_IN_SYSTEM, NATIVE};
 use crate::error::{AccessError, invalid, unauthorized};
 use crate::permission::{Permission, PermissionSet};
 use crate::resource::Resource;
-use crate::statement::Target;
+use crate::statement::resource_of;
 
 impl Planner<'_> {
     pub(super) fn grant(
         &self,
         permissions: PermissionSet,
-        on: &Target,
+        on: &AccessResource,
         grantee: &str,
     ) -> Result<AccessPlan, AccessError> {
         let (permissions, resource) = self.validate_permissions(permissions, on, grantee)?;
@@ -40,7 +41,7 @@ impl Planner<'_> {
     pub(super) fn revoke(
         &self,
         permissions: PermissionSet,
-        on: &Target,
+        on: &AccessResource,
         revokee: &str,
     ) -> Result<AccessPlan, AccessError> {
         let (permissions, resource) = self.validate_permissions(permissions, on, revokee)?;
@@ -55,48 +56,32 @@ impl Planner<'_> {
     fn validate_permissions(
         &self,
         permissions: PermissionSet,
-        on: &Target,
+        on: &AccessResource,
         role: &str,
     ) -> Result<(PermissionSet, Resource), AccessError> {
-        let resource = match on {
-            Target::Resource(resource) => Ok(resource.clone()),
-            // Its keyspace is asked for after what the parser refuses.
-            Target::Table(table) => Err(table),
-        };
-        let applicable = match &resource {
-            Ok(resource) => {
-                if matches!(resource, Resource::Function { keyspace, .. } | Resource::KeyspaceFunctions(keyspace)
-                    if keyspace == NATIVE)
-                {
-                    return Err(invalid("Altering permissions on builtin functions is not supported"));
-                }
-                resource.applicable()
-            }
-            Err(table) => Resource::table("", table).applicable(),
-        };
-        let permissions = permissions.intersection(applicable);
-        if permissions.is_empty() {
-            let of = resource.as_ref().map_or("DataResource", Resource::type_name);
-            let words = "does not support any of the requested permissions";
-            return Err(AccessError::Syntax(format!("Resource type {of} {words}")));
+        // The keyspace of a table is asked for after what the parser refuses, which depends on the form alone.
+        let form = resource_of(on, self.schemas, Some(""))?;
+        if matches!(&form, Resource::Function { keyspace, .. } | Resource::KeyspaceFunctions(keyspace)
+            if keyspace == NATIVE)
+        {
+            return Err(invalid("Altering permissions on builtin functions is not supported"));
         }
-        let resource = resource.or_else(|table| self.in_current_keyspace(table))?;
+        let permissions = permissions.intersection(form.applicable());
+        if permissions.is_empty() {
+            let words = "does not support any of the requested permissions";
+            return Err(AccessError::Syntax(format!("Resource type {} {words}", form.type_name())));
+        }
+        let resource = resource_of(on, self.schemas, self.context.current_keyspace)?;
         self.subject.ensure(Permission::Authorize, &resource)?;
         permissions.iter().try_for_each(|permission| self.subject.ensure(permission, &resource))?;
         self.subject.ensure_logged_in()?;
         if self.access.role(role).is_none() {
             return Err(invalid(format!("Role {role} doesn't exist")));
         }
-        match exists(self.access, self.schema, &resource) {
+        match exists(self.access, self.schemas, &resource) {
             true => Ok((permissions, resource)),
             false => Err(invalid(format!("Resource {resource} doesn't exist"))),
         }
-    }
-
-    fn in_current_keyspace(&self, table: &str) -> Result<Resource, AccessError> {
-        let words = "No keyspace has been specified. USE a keyspace, or explicitly specify keyspace.tablename";
-        let keyspace = self.context.current_keyspace.ok_or_else(|| invalid(words))?;
-        Ok(Resource::table(keyspace, table))
     }
 
     fn ensure_authorizer(&self, operation: &str) -> Result<(), AccessError> {

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use cql_syntax::{RoleOptions, RolePassword};
+
 use super::{AccessPlan, Planner, created, ensure_length};
 use crate::bounds;
 use crate::change::AccessChange;
@@ -11,7 +13,7 @@ use crate::hash::{PASSWORD_BYTES_MAX, PasswordHash};
 use crate::permission::Permission;
 use crate::resource::Resource;
 use crate::role::Attributes;
-use crate::statement::{Password, RoleOptions};
+use crate::statement::names;
 
 /// The class that refuses options, in Cassandra's words.
 const ROLE_MANAGER: &str = "org.apache.cassandra.auth.CassandraRoleManager";
@@ -50,10 +52,10 @@ impl Planner<'_> {
         };
         let mut changes = vec![AccessChange::PutRole(role.to_owned(), attributes)];
         let is_restricted = |set: &BTreeSet<String>| !set.is_empty();
-        if let Some(datacenters) = options.datacenters.clone().filter(is_restricted) {
+        if let Some(datacenters) = options.datacenters.as_ref().map(names).filter(is_restricted) {
             changes.push(AccessChange::PutDatacenters(role.to_owned(), datacenters));
         }
-        if let Some(groups) = options.cidr_groups.clone().filter(is_restricted) {
+        if let Some(groups) = options.cidr_groups.as_ref().map(names).filter(is_restricted) {
             changes.push(AccessChange::PutCidrGroups(role.to_owned(), groups));
         }
         changes.extend(created(self.access, &self.subject, &[Resource::Role(role.to_owned())]));
@@ -84,10 +86,10 @@ impl Planner<'_> {
             changes.push(AccessChange::PutRole(role.to_owned(), attributes));
         }
         if let Some(datacenters) = &options.datacenters {
-            changes.push(AccessChange::PutDatacenters(role.to_owned(), datacenters.clone()));
+            changes.push(AccessChange::PutDatacenters(role.to_owned(), names(datacenters)));
         }
         if let Some(groups) = &options.cidr_groups {
-            changes.push(AccessChange::PutCidrGroups(role.to_owned(), groups.clone()));
+            changes.push(AccessChange::PutCidrGroups(role.to_owned(), names(groups)));
         }
         Ok(AccessPlan::of(changes))
     }
@@ -152,12 +154,13 @@ impl Planner<'_> {
         }
         match &options.password {
             None => Ok(None),
-            Some(Password::Plain(password)) if password.len() > PASSWORD_BYTES_MAX => {
+            Some(RolePassword::Generated) => Err(invalid("GENERATED PASSWORD is not supported yet")),
+            Some(RolePassword::Plain(password)) if password.len() > PASSWORD_BYTES_MAX => {
                 Err(invalid(format!("A password may have {PASSWORD_BYTES_MAX} bytes at most")))
             }
             // Of a statement that is only checked.
-            Some(Password::Plain(_)) => Ok(Some(PasswordHash::dummy())),
-            Some(Password::Hashed(hash) | Password::Given(hash)) => {
+            Some(RolePassword::Plain(_)) => Ok(Some(PasswordHash::dummy())),
+            Some(RolePassword::Hashed(hash)) => {
                 PasswordHash::parse(hash).map(Some).map_err(|error| invalid(error.to_string()))
             }
         }
@@ -168,19 +171,20 @@ impl Planner<'_> {
             let unknown = set.iter().filter(|name| !is_known(name)).map(String::as_str);
             Some(unknown.collect::<Vec<_>>().join(", ")).filter(|unknown| !unknown.is_empty())
         };
-        for set in [&options.datacenters, &options.cidr_groups].into_iter().flatten() {
+        let (datacenters, groups) = (options.datacenters.as_ref().map(names), options.cidr_groups.as_ref().map(names));
+        for set in [&datacenters, &groups].into_iter().flatten() {
             if set.len() > bounds::LIST_MAX {
                 let words = "datacenters and as many CIDR groups at most";
                 return Err(invalid(format!("a role may be restricted to {} {words}", bounds::LIST_MAX)));
             }
         }
         let is_datacenter = |name: &str| self.context.datacenters.contains(name);
-        if let Some(unknown) = options.datacenters.as_ref().and_then(|set| unknown(set, &is_datacenter)) {
+        if let Some(unknown) = datacenters.as_ref().and_then(|set| unknown(set, &is_datacenter)) {
             let words = "All values must be valid datacenters";
             return Err(invalid(format!("Invalid value(s) for DATACENTERS '[{unknown}]',{words}")));
         }
         let is_group = |name: &str| self.access.cidr_group(name).is_some();
-        if let Some(unknown) = options.cidr_groups.as_ref().and_then(|set| unknown(set, &is_group)) {
+        if let Some(unknown) = groups.as_ref().and_then(|set| unknown(set, &is_group)) {
             let known = self.access.cidr_groups().map(|(name, _)| name).collect::<Vec<_>>().join(", ");
             let words = format!("Invalid CIDR group(s): [{unknown}]. Available CIDR Groups are: [{known}]");
             return Err(invalid(words));
@@ -192,8 +196,9 @@ impl Planner<'_> {
 /// The names of the options that are given, as Cassandra names them.
 fn given(options: &RoleOptions) -> Vec<&'static str> {
     let password = options.password.as_ref().map(|password| match password {
-        Password::Plain(_) | Password::Hashed(_) => "PASSWORD",
-        Password::Given(_) => "HASHED_PASSWORD",
+        RolePassword::Plain(_) => "PASSWORD",
+        RolePassword::Hashed(_) => "HASHED_PASSWORD",
+        RolePassword::Generated => "GENERATED_PASSWORD",
     });
     let superuser = options.superuser.map(|_| "SUPERUSER");
     let login = options.login.map(|_| "LOGIN");

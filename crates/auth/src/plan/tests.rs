@@ -3,12 +3,13 @@
 mod permissions;
 mod roles;
 
+use cql_syntax::{AccessResource, PermissionName, Permissions, Restriction, RolePassword, TableName};
+
 use super::*;
 use crate::error::unauthorized;
 use crate::permission::{Permission, PermissionSet};
 use crate::resource::Resource;
-use crate::samples::{grant, login, member, schema, superuser};
-use crate::statement::{RoleOptions, Target};
+use crate::samples::{grant, login, member, schemas, superuser};
 
 const STRICT: Settings = Settings { authenticates: true, has_passwords: true, authorizes: true };
 const OPEN: Settings = Settings { authenticates: false, has_passwords: false, authorizes: false };
@@ -39,8 +40,8 @@ fn run_with(
 ) -> Result<AccessPlan, AccessError> {
     let datacenters = ["dc1", "dc2"].map(str::to_owned).into();
     let context = AccessContext { current_keyspace: Some("ks"), datacenters: &datacenters, settings };
-    let planned = plan_access(access, &schema(), &statement, actor, &context);
-    let checked = check_access(access, &schema(), &statement, actor, &context);
+    let planned = plan_access(access, schemas(), &statement, actor, &context);
+    let checked = check_access(access, schemas(), &statement, actor, &context);
     assert_eq!(planned.as_ref().err(), checked.as_ref().err(), "both refuse alike");
     if let Ok(plan) = &planned {
         let after = access.with_all(&plan.changes);
@@ -55,6 +56,34 @@ fn changes(access: &Access, actor: Actor<'_>, statement: AccessStatement) -> Vec
 
 fn refusal(access: &Access, actor: Actor<'_>, statement: AccessStatement) -> AccessError {
     run(access, actor, statement).expect_err("it is refused")
+}
+
+/// A restriction to these.
+fn only(names: &[&str]) -> Option<Restriction> {
+    Some(Restriction::Only(names.iter().map(|name| (*name).to_owned()).collect()))
+}
+
+/// Permissions as a statement lists them.
+fn written(set: PermissionSet) -> Permissions {
+    let name = |name: &str| PermissionName::ALL.into_iter().find(|named| named.as_str() == name);
+    Permissions::Listed(set.iter().map(|permission| name(permission.name()).expect("it has a name")).collect())
+}
+
+/// A resource as a statement names it.
+fn named(resource: Resource) -> AccessResource {
+    match resource {
+        Resource::AllKeyspaces => AccessResource::AllKeyspaces,
+        Resource::Keyspace(keyspace) => AccessResource::Keyspace(keyspace),
+        Resource::AllTables(keyspace) => AccessResource::AllTables(keyspace),
+        Resource::Table(keyspace, table) => AccessResource::Table(TableName { keyspace: Some(keyspace), table }),
+        Resource::AllRoles => AccessResource::AllRoles,
+        Resource::Role(role) => AccessResource::Role(role),
+        Resource::AllFunctions => AccessResource::AllFunctions,
+        Resource::KeyspaceFunctions(keyspace) => AccessResource::KeyspaceFunctions(keyspace),
+        Resource::Function { keyspace, name, .. } => AccessResource::Function { keyspace, name, arguments: Vec::new() },
+        Resource::AllMBeans => AccessResource::AllMBeans,
+        Resource::MBean(name) => AccessResource::MBean(name),
+    }
 }
 
 fn create(role: &str, options: RoleOptions) -> AccessStatement {
@@ -73,12 +102,12 @@ fn super_option(superuser: bool) -> RoleOptions {
     RoleOptions { superuser: Some(superuser), ..RoleOptions::default() }
 }
 
-fn password(password: Password) -> RoleOptions {
+fn password(password: RolePassword) -> RoleOptions {
     RoleOptions { password: Some(password), ..RoleOptions::default() }
 }
 
 fn hashed() -> RoleOptions {
-    password(Password::Hashed(crate::PasswordHash::dummy().as_str().to_owned()))
+    password(RolePassword::Hashed(crate::PasswordHash::dummy().as_str().to_owned()))
 }
 
 fn no_privilege(name: &str) -> AccessError {

@@ -134,6 +134,38 @@ pub enum AccessStatement {
 }
 
 impl AccessStatement {
+    /// True for LIST, which changes nothing.
+    pub fn is_list(&self) -> bool {
+        use AccessStatement::{ListPermissions, ListRoles, ListUsers};
+        matches!(self, ListRoles { .. } | ListUsers | ListPermissions { .. })
+    }
+
+    /// The password that it sets, if it sets one.
+    pub fn password(&self) -> Option<&RolePassword> {
+        match self {
+            AccessStatement::CreateRole { options, .. } | AccessStatement::AlterRole { options, .. } => {
+                options.password.as_ref()
+            }
+            AccessStatement::CreateUser { password, .. } | AccessStatement::AlterUser { password, .. } => {
+                password.as_ref()
+            }
+            _ => None,
+        }
+    }
+
+    /// The same, to be replaced by its hash.
+    pub fn password_mut(&mut self) -> Option<&mut RolePassword> {
+        match self {
+            AccessStatement::CreateRole { options, .. } | AccessStatement::AlterRole { options, .. } => {
+                options.password.as_mut()
+            }
+            AccessStatement::CreateUser { password, .. } | AccessStatement::AlterUser { password, .. } => {
+                password.as_mut()
+            }
+            _ => None,
+        }
+    }
+
     /// The leading words, in upper case: `CREATE ROLE`.
     pub fn kind(&self) -> &'static str {
         match self {

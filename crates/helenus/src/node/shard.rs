@@ -257,6 +257,7 @@ impl ShardNode {
             schema,
             access: Access::default().with_all(&access),
             access_settings: ALLOW_ALL,
+            password_hasher: None,
             operations: ring.as_ref().map(|ring| ring.operations.clone()).unwrap_or_default(),
             tenure: ring.as_ref().map_or(0, |ring| ring.tenure),
             ring: Rc::new(match ring {

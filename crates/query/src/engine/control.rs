@@ -13,10 +13,16 @@ impl Engine {
     /// Serves a call.
     pub(super) fn serve(&self, request: ControlRequest, responder: Responder<ControlReply>) {
         match request {
-            ControlRequest::Ddl { text, keyspace } => {
+            ControlRequest::Access { intention } => {
                 let engine = self.clone();
                 self.inner.runtime.spawn(Group::Query, async move {
-                    let outcome = engine.lead_ddl(&text, keyspace.as_deref()).await;
+                    responder.reply(ControlReply::Access(engine.lead_access(&intention).await));
+                });
+            }
+            ControlRequest::Ddl { text, keyspace, creator } => {
+                let engine = self.clone();
+                self.inner.runtime.spawn(Group::Query, async move {
+                    let outcome = engine.lead_ddl(&text, keyspace.as_deref(), creator).await;
                     responder.reply(ControlReply::Ddl(outcome));
                 });
             }

@@ -12,6 +12,7 @@ mod statement;
 
 use std::rc::Rc;
 
+use auth::Actor;
 use cluster::paxos::with_state_table;
 use metadata::group::Driver;
 use metadata::{MetadataParts, Proposer};
@@ -20,6 +21,7 @@ use schema::{SchemaChange, TableId};
 use topology::{Epoch, Ring};
 
 use super::Engine;
+use crate::Session;
 use crate::control::{AccessUpdate, ControlReply, ControlRequest, DdlOutcome, InstalledRing};
 use crate::domain::LowBoundDomain;
 use crate::error::QueryError;
@@ -29,15 +31,25 @@ use rows::{NodeTruncations, TruncateStatement};
 use statement::SchemaStatement;
 
 use applier::{EngineApplier, Nodes};
+pub(super) use asked::{Answered, TRIES_MAX, ask};
 pub use nodes::{settings, unplaced};
 
 /// The shard that holds the metadata log.
-const LEADER: ShardId = ShardId(0);
+pub(super) const LEADER: ShardId = ShardId(0);
 
 impl Engine {
-    /// Has shard 0 carry out a schema statement.
-    pub(super) async fn change_schema(&self, text: &str, keyspace: Option<&str>) -> Result<DdlOutcome, QueryError> {
-        let request = ControlRequest::Ddl { text: text.to_owned(), keyspace: keyspace.map(str::to_owned) };
+    /// Has shard 0 carry out a schema statement of a session.
+    pub(super) async fn change_schema(
+        &self,
+        session: &Session,
+        text: &str,
+        keyspace: Option<&str>,
+    ) -> Result<DdlOutcome, QueryError> {
+        let creator = match session.actor() {
+            Actor::Role(name) if self.access().settings().authorizes => Some(name.to_owned()),
+            _ => None,
+        };
+        let request = ControlRequest::Ddl { text: text.to_owned(), keyspace: keyspace.map(str::to_owned), creator };
         match self.control().call(LEADER, request).await {
             Ok(ControlReply::Ddl(outcome)) => outcome,
             Ok(reply) => panic!("shard 0 answers a schema statement with its outcome, not with {reply:?}"),
@@ -83,9 +95,14 @@ impl Engine {
     }
 
     /// Carries out a schema statement, on shard 0 of the node that was asked.
-    pub(super) async fn lead_ddl(&self, text: &str, keyspace: Option<&str>) -> Result<DdlOutcome, QueryError> {
+    pub(super) async fn lead_ddl(
+        &self,
+        text: &str,
+        keyspace: Option<&str>,
+        creator: Option<String>,
+    ) -> Result<DdlOutcome, QueryError> {
         let turn = self.proposer().turn().await;
-        SchemaStatement::new(self, turn, text, keyspace).run().await
+        SchemaStatement::new(self, turn, text, keyspace, creator).run().await
     }
 
     /// Writes all that memory has of the tables to files, of which a snapshot is made before they are emptied or dropped. Does nothing where no

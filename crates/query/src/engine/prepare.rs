@@ -12,7 +12,6 @@ use runtime::{Group, ShardId};
 
 use super::{Engine, count};
 use crate::Session;
-use crate::access::refusal;
 use crate::catalog::Catalog;
 use crate::control::ControlRequest;
 use crate::error::{QueryError, UnknownId};
@@ -164,12 +163,13 @@ impl Engine {
         let keyspace = session.keyspace();
         let keyspace = request.keyspace.or(keyspace.as_deref());
         let prepared = self.install(request.text, keyspace).await?;
-        // As in Cassandra, which validates a statement before it is prepared. The text may have a password, so it does not stay.
+        // As in Cassandra, which validates a statement before it is prepared. The text may have a password, so one that is refused does not stay.
         if let Action::Other(statement) = &prepared.plan.action
             && let Statement::Access(statement) = &**statement
+            && let Err(error) = self.check_access(session, statement, keyspace)
         {
             self.inner.prepared.borrow_mut().remove(&prepared.id);
-            return Err(refusal(&self.catalog(), &self.inner.coordinator.ring(), statement, keyspace));
+            return Err(error);
         }
         self.install_elsewhere(request.text, keyspace).await;
         write_reply(header, &prepared, out);

@@ -15,7 +15,6 @@ use super::read::check_page_size;
 use super::reply::{ReplyTo, replace_by_error, warn_of_use};
 use super::{Engine, count};
 use crate::Session;
-use crate::access::refusal;
 use crate::catalog::no_keyspace;
 use crate::control::DdlOutcome;
 use crate::describe;
@@ -259,17 +258,13 @@ impl Engine {
                 describe::write(statement, keyspace.as_deref(), &catalog, &self.inner.node, page, header, out)?;
             }
             Statement::Access(statement) => {
-                return Err(refusal(&self.catalog(), &self.inner.coordinator.ring(), statement, keyspace));
+                check_length(text)?;
+                self.run_access(session, header, statement, keyspace, out).await?;
             }
             statement if schema::is_ddl(statement) => {
                 // It is parsed again where it is done, at once.
-                if text.len() > DDL_BYTES_MAX {
-                    return Err(invalid(format!(
-                        "a schema statement has at most {DDL_BYTES_MAX} bytes, this one {}",
-                        text.len()
-                    )));
-                }
-                let outcome = self.change_schema(text, keyspace).await?;
+                check_length(text)?;
+                let outcome = self.change_schema(session, text, keyspace).await?;
                 write_ddl_outcome(header, &outcome, out);
             }
             _ => return Err(invalid("The statement is not supported yet")),
@@ -292,6 +287,17 @@ impl Engine {
         self.check_keyspace(Some(keyspace))?;
         session.set_keyspace(keyspace);
         Ok(())
+    }
+}
+
+/// Refuses a text of a schema statement, or of one about roles, that is too long for the metadata group.
+fn check_length(text: &str) -> Result<(), QueryError> {
+    match text.len() <= DDL_BYTES_MAX {
+        true => Ok(()),
+        false => {
+            let length = text.len();
+            Err(invalid(format!("a schema statement has at most {DDL_BYTES_MAX} bytes, this one {length}")))
+        }
     }
 }
 

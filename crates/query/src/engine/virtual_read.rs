@@ -90,7 +90,7 @@ impl Engine {
 
     /// What the shards know that a table shows, all of it or of the partitions that are named.
     async fn gathered(&self, table: &Table, wanted: Option<&[Vec<u8>]>) -> Result<Gathered, QueryError> {
-        let mut gathered = Gathered::default();
+        let mut gathered = Gathered { access: self.access().state().clone(), ..Gathered::default() };
         if shows_clients(table) {
             gathered.clients = self.all_clients().await?;
         }

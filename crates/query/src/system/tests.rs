@@ -3,6 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::task::{Context, Poll, Waker};
 
+use auth::{AccessChange, Attributes, PasswordHash, Permission, PermissionSet, Resource};
 use cluster::coordinator::PendingHints;
 use schema::{DdlContext, TableId};
 use topology::{Epoch, HostId, NodeIndex, Token, token_of};
@@ -107,6 +108,26 @@ fn hints() -> Vec<NodeHints> {
     ]
 }
 
+/// Two roles, one of which inherits the other, with a grant, restrictions and an identity.
+fn access() -> Access {
+    let attributes = |may_log_in| Attributes { may_log_in, ..Attributes::default() };
+    let hash = Some(PasswordHash::dummy());
+    let set = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+    let select = PermissionSet::of(&[Permission::Select, Permission::Modify]);
+    let cidrs = ["10.0.0.0/8", "9.0.0.0/8", "fd00::/8"].map(|range| range.parse().expect("a range"));
+    Access::default().with_all(&[
+        AccessChange::PutRole("team".to_owned(), attributes(false)),
+        AccessChange::PutRole("ada".to_owned(), Attributes { hash, ..attributes(true) }),
+        AccessChange::AddMember { role: "team".to_owned(), member: "ada".to_owned() },
+        AccessChange::Grant("team".to_owned(), vec![(Resource::table("k", "t"), select)]),
+        AccessChange::Grant("ada".to_owned(), vec![(Resource::table("k", "t"), Permission::Alter.into())]),
+        AccessChange::PutDatacenters("ada".to_owned(), set(&["dc2", "dc1"])),
+        AccessChange::PutCidrGroup("office".to_owned(), cidrs.into()),
+        AccessChange::PutCidrGroups("ada".to_owned(), set(&["office"])),
+        AccessChange::PutIdentity { identity: "spiffe://a".to_owned(), role: "ada".to_owned() },
+    ])
+}
+
 /// Rows as text, a line each.
 fn system_tables() -> SystemTables {
     let making = std::pin::pin!(SystemTables::new(node(), async || {}));
@@ -123,7 +144,7 @@ fn shown(tables: &SystemTables, keyspace: &str, name: &str, partition: Option<&[
         .parts(
             table,
             (&user_schema(), &ring()),
-            &Gathered { clients: clients(), hints: hints(), ..Gathered::default() },
+            &Gathered { clients: clients(), hints: hints(), access: access(), ..Gathered::default() },
             partition,
         )
         .flatten()
@@ -324,4 +345,46 @@ fn virtual_tables_are_listed_apart() {
         keyspace_name='system_virtual_schema'"#]]
     .assert_eq(&keyspaces);
     assert!(shown(&tables, "system_virtual_schema", "columns", None).contains("column_name='keyspace_name'"));
+}
+
+#[test]
+fn tables_of_system_auth_show_roles_and_permissions() {
+    let tables = system_tables();
+    let mut all = String::new();
+    for name in [
+        "roles",
+        "role_members",
+        "role_permissions",
+        "resource_role_permissons_index",
+        "network_permissions",
+        "cidr_permissions",
+        "cidr_groups",
+        "identity_to_role",
+    ] {
+        all.push_str(&format!("{name}\n{}\n", shown(&tables, "system_auth", name, None)));
+    }
+    expect_test::expect![[r#"
+        roles
+        role='team' can_login=false is_superuser=false
+        role='ada' can_login=true is_superuser=false member_of={'team'} salted_hash='$2a$10$abcdefghijklmnopqrstuuMoDrhIhDgUqbdSNZcoNfCqWG2JqGG62'
+        role_members
+        role='team' member='ada'
+        role_permissions
+        role='team' resource='data/k/t' permissions={'MODIFY', 'SELECT'}
+        role='ada' resource='data/k/t' permissions={'ALTER'}
+        resource_role_permissons_index
+        resource='data/k/t' role='ada'
+        resource='data/k/t' role='team'
+        network_permissions
+        role='ada' dcs={'dc1', 'dc2'}
+        cidr_permissions
+        role='ada' cidr_groups={'office'}
+        cidr_groups
+        cidr_group='office' cidrs={('9.0.0.0', 8), ('10.0.0.0', 8), ('fd00:0:0:0:0:0:0:0', 8)}
+        identity_to_role
+        identity='spiffe://a' role='ada'
+    "#]].assert_eq(&all);
+    let ada = shown(&tables, "system_auth", "role_permissions", Some(b"ada"));
+    assert_eq!(ada, "role='ada' resource='data/k/t' permissions={'ALTER'}");
+    assert_eq!(shown(&tables, "system_auth", "roles", Some(b"nobody")), "");
 }

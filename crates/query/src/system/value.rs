@@ -6,11 +6,11 @@ use std::net::IpAddr;
 /// A value that a row may lack.
 pub(crate) type Value = Option<Vec<u8>>;
 
-pub(super) fn text(value: &str) -> Value {
+pub(crate) fn text(value: &str) -> Value {
     Some(value.as_bytes().to_vec())
 }
 
-pub(super) fn boolean(value: bool) -> Value {
+pub(crate) fn boolean(value: bool) -> Value {
     Some(vec![u8::from(value)])
 }
 
@@ -67,7 +67,7 @@ pub(super) fn booleans(values: impl ExactSizeIterator<Item = bool>) -> Value {
 }
 
 /// A map of texts.
-pub(super) fn text_map(entries: &BTreeMap<String, String>) -> Value {
+pub(crate) fn text_map(entries: &BTreeMap<String, String>) -> Value {
     blob_map(entries.iter().map(|(key, value)| (key.as_str(), value.as_bytes())))
 }
 
@@ -82,6 +82,25 @@ pub(crate) fn blob_map<'a>(entries: impl IntoIterator<Item = (&'a str, &'a [u8])
     }
     out[..4].copy_from_slice(&length.to_be_bytes());
     Some(out)
+}
+
+/// A set or list of values in the given order; a set's must be sorted.
+pub(super) fn blobs(values: impl IntoIterator<Item = Vec<u8>>) -> Value {
+    let mut out = vec![0; 4];
+    let mut length = 0i32;
+    for value in values {
+        push(&mut out, &value);
+        length += 1;
+    }
+    out[..4].copy_from_slice(&length.to_be_bytes());
+    Some(out)
+}
+
+/// A tuple of these values.
+pub(super) fn tuple<const N: usize>(values: [&[u8]; N]) -> Vec<u8> {
+    let mut out = Vec::new();
+    values.iter().for_each(|value| push(&mut out, value));
+    out
 }
 
 fn push(out: &mut Vec<u8>, element: &[u8]) {

@@ -1,13 +1,14 @@
 //! A node without sockets: engines on a real runtime, and a client that speaks frames to one of them.
 
 use std::future::Future;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
-use auth::{Access, AccessChange, Settings};
+use auth::{Access, AccessChange, PasswordHash, Settings};
 use cql_protocol::request::{Batch, BatchBuilder, BatchKind, BatchQuery, Execute, Prepare, Query, Request};
 use cql_protocol::response::ResponsePrefix;
 use cql_protocol::{
@@ -18,8 +19,9 @@ use membership::{OperationsDomain, TopologyDomain};
 use metadata::{Domains, MetadataLog, Opened, Start, Started, Way};
 use planted::Planted;
 use query::{
-    AccessDomain, Engine, EngineOptions, EngineParts, EngineSeats, Guardrails, LowBoundDomain, NodeInfo, Outcome,
-    SchemaDomain, Session, TruncationsDomain, engine_seats, pending_truncations, truncations_of,
+    AccessDomain, Engine, EngineOptions, EngineParts, EngineSeats, Guardrails, HasherIsBusy, Hashing, LowBoundDomain,
+    NodeInfo, Outcome, PasswordHasher, SchemaDomain, Session, TruncationsDomain, engine_seats, pending_truncations,
+    truncations_of,
 };
 use runtime::sync::oneshot;
 use runtime::{MeshSeat, Options, Runtime, ShardId};
@@ -32,6 +34,23 @@ const POLL_AIM: Duration = Duration::from_millis(25);
 
 /// The settings of `AllowAllAuthenticator`.
 const ALLOW_ALL: Settings = Settings { authenticates: false, has_passwords: false, authorizes: false };
+
+/// The settings of `PasswordAuthenticator` and `CassandraAuthorizer`.
+const SECURED: Settings = Settings { authenticates: true, has_passwords: true, authorizes: true };
+
+/// Computes hashes at once, and refuses the password `busy`.
+struct DirectHasher;
+
+impl PasswordHasher for DirectHasher {
+    fn hash(&self, password: String, _client: Option<SocketAddr>) -> Hashing<'_> {
+        Box::pin(async move {
+            match &*password {
+                "busy" => Err(HasherIsBusy("Too many passwords are being hashed".to_owned())),
+                password => Ok(PasswordHash::of_password(password, [7; 16])),
+            }
+        })
+    }
+}
 
 /// A folder that goes when the test ends.
 pub struct Folder(PathBuf);
@@ -134,14 +153,22 @@ where
     run(dir, shards, &Rules { guardrails: guardrails.clone(), ..Rules::default() }, |client, _, _| test(client));
 }
 
-/// The same for a node whose clients log in, and whose columns may have masks.
+/// The same for a node whose clients log in and whose permissions are checked.
+pub fn run_secured<F, Fut>(dir: &Path, shards: u16, test: F)
+where
+    F: Fn(Client) -> Fut + Send + Sync + Copy,
+    Fut: Future<Output = ()>,
+{
+    run(dir, shards, &Rules { access: SECURED, ..Rules::default() }, |client, _, _| test(client));
+}
+
+/// The same for one whose columns may have masks.
 pub fn run_masking<F, Fut>(dir: &Path, shards: u16, masks_enabled: bool, test: F)
 where
     F: Fn(Client) -> Fut + Send + Sync + Copy,
     Fut: Future<Output = ()>,
 {
-    const STRICT: Settings = Settings { authenticates: true, has_passwords: true, authorizes: true };
-    run(dir, shards, &Rules { access: STRICT, masks_enabled, ..Rules::default() }, |client, _, _| test(client));
+    run(dir, shards, &Rules { access: SECURED, masks_enabled, ..Rules::default() }, |client, _, _| test(client));
 }
 
 /// The same for a test that looks below the engine.
@@ -214,6 +241,7 @@ where
                     schema: opened.1,
                     access: Access::default().with_all(&boot.access),
                     access_settings: seat.rules.access,
+                    password_hasher: seat.rules.access.has_passwords.then(|| Rc::new(DirectHasher) as _),
                     ring: Rc::new(ring()),
                     operations: Vec::new(),
                     tenure: 0,
@@ -407,6 +435,20 @@ pub struct Client {
 }
 
 impl Client {
+    /// The same engine's client that has logged in as a role.
+    pub fn as_role(&self, role: &str) -> Client {
+        let session = Session::new();
+        session.log_in(role);
+        Client { session, ..self.clone() }
+    }
+
+    /// The same engine's client on the maintenance socket.
+    pub fn as_owner(&self) -> Client {
+        let session = Session::new();
+        session.log_in_maintenance();
+        Client { session, ..self.clone() }
+    }
+
     fn new(engine: Engine) -> Client {
         Client { engine, session: Session::new(), version: Version::V4 }
     }

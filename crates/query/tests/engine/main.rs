@@ -20,6 +20,7 @@ mod masks;
 mod paging;
 mod requests;
 mod rings;
+mod roles;
 mod scripts;
 mod tombstones;
 mod tracing;

@@ -272,6 +272,14 @@ fn a_prepared_statement_is_masked_by_who_runs_it() {
             assert_eq!(texts(&seer.query(&text).await), ["{\"v\": \"clear\"}"]);
         }
         let k = 3i32.to_be_bytes();
+        for (statement, shown) in [
+            ("GRANT UNMASK ON KEYSPACE ks TO reader", "clear"),
+            ("REVOKE UNMASK ON KEYSPACE ks FROM reader", "****"),
+            ("GRANT SELECT_MASKED ON ks.p TO reader", "****"),
+        ] {
+            must(&root, statement).await;
+            assert_eq!(texts(&reader.execute_values(&select.id, &[Value::Bytes(&k)]).await), [shown], "{statement}");
+        }
         for (mask, shown) in [
             ("DROP MASKED", "clear"),
             ("MASKED WITH mask_replace('redacted')", "redacted"),

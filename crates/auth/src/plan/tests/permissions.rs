@@ -6,16 +6,16 @@ fn set(permissions: &[Permission]) -> PermissionSet {
     PermissionSet::of(permissions)
 }
 
-fn on(name: &str) -> Target {
-    Target::Resource(Resource::of_name(name).expect(name))
+fn on(name: &str) -> AccessResource {
+    named(Resource::of_name(name).expect(name))
 }
 
 fn grant_on(permissions: PermissionSet, name: &str, grantee: &str) -> AccessStatement {
-    AccessStatement::Grant { permissions, on: on(name), grantee: grantee.into() }
+    AccessStatement::Grant { permissions: written(permissions), on: on(name), grantee: grantee.into() }
 }
 
 fn revoke_on(permissions: PermissionSet, name: &str, revokee: &str) -> AccessStatement {
-    AccessStatement::Revoke { permissions, on: on(name), revokee: revokee.into() }
+    AccessStatement::Revoke { permissions: written(permissions), on: on(name), revokee: revokee.into() }
 }
 
 #[test]
@@ -28,8 +28,8 @@ fn all_grants_what_applies_to_the_resource() {
         assert_eq!(planned, [grant("user", resource.applicable(), resource)], "{name}");
     }
     let table = AccessStatement::Grant {
-        permissions: Permission::Select.into(),
-        on: Target::Table("t".into()),
+        permissions: written(Permission::Select.into()),
+        on: AccessResource::Table(TableName { keyspace: None, table: "t".into() }),
         grantee: "user".into(),
     };
     let expected = grant("user", Permission::Select, Resource::table("ks", "t"));
@@ -126,12 +126,12 @@ fn a_table_without_a_keyspace_needs_the_sessions() {
     let datacenters = BTreeSet::new();
     let context = AccessContext { current_keyspace: None, datacenters: &datacenters, settings: STRICT };
     let statement = AccessStatement::Grant {
-        permissions: Permission::Select.into(),
-        on: Target::Table("t".into()),
+        permissions: written(Permission::Select.into()),
+        on: AccessResource::Table(TableName { keyspace: None, table: "t".into() }),
         grantee: "user".into(),
     };
     let words = "No keyspace has been specified. USE a keyspace, or explicitly specify keyspace.tablename";
-    assert_eq!(plan_access(&base(), &schema(), &statement, ROOT, &context), Err(invalid(words)));
+    assert_eq!(plan_access(&base(), schemas(), &statement, ROOT, &context), Err(invalid(words)));
 }
 
 #[test]

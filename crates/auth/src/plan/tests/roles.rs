@@ -10,12 +10,8 @@ fn all(resource: Resource) -> (Resource, PermissionSet) {
 #[test]
 fn create_role_makes_a_role_and_its_creator_receives_all_permissions_on_it() {
     let access = with(&[grant("user", Permission::Create, Resource::AllRoles)]);
-    let options = RoleOptions {
-        login: Some(true),
-        datacenters: Some(["dc1".to_owned()].into()),
-        cidr_groups: Some([].into()),
-        ..hashed()
-    };
+    let options =
+        RoleOptions { login: Some(true), datacenters: only(&["dc1"]), cidr_groups: Some(Restriction::All), ..hashed() };
     let planned = changes(&access, USER, create("new", options));
     let attributes = crate::Attributes {
         may_log_in: true,
@@ -46,9 +42,9 @@ fn if_not_exists_of_an_existing_role_gives_nothing() {
 fn create_role_is_refused_as_in_cassandra() {
     let access = with(&[grant("user", Permission::Create, Resource::AllRoles)]);
     let of = |options| create("new", options);
-    let dcs = |name: &str| RoleOptions { datacenters: Some([name.to_owned()].into()), ..RoleOptions::default() };
-    let cidrs = RoleOptions { cidr_groups: Some(["g".to_owned()].into()), ..RoleOptions::default() };
-    let own = RoleOptions { options: Some([].into()), ..RoleOptions::default() };
+    let dcs = |name: &str| RoleOptions { datacenters: only(&[name]), ..RoleOptions::default() };
+    let cidrs = RoleOptions { cidr_groups: only(&["g"]), ..RoleOptions::default() };
+    let own = RoleOptions { options: Some(Vec::new()), ..RoleOptions::default() };
     assert_eq!(refusal(&access, Actor::Role("other"), of(RoleOptions::default())), no_privilege("other"));
     assert_eq!(refusal(&access, Actor::Anonymous, of(RoleOptions::default())), no_privilege("anonymous"));
     assert_eq!(
@@ -61,7 +57,7 @@ fn create_role_is_refused_as_in_cassandra() {
         (of(dcs("dc9")), "Invalid value(s) for DATACENTERS '[dc9]',All values must be valid datacenters"),
         (of(cidrs), "Invalid CIDR group(s): [g]. Available CIDR Groups are: []"),
         (of(own), "org.apache.cassandra.auth.CassandraRoleManager doesn't support OPTIONS"),
-        (of(password(Password::Given("x".into()))), "Invalid hashed password value. Please use jBcrypt."),
+        (of(password(RolePassword::Hashed("x".into()))), "Invalid hashed password value. Please use jBcrypt."),
         (create(&"x".repeat(256), RoleOptions::default()), "a role's name may have 255 bytes at most"),
     ] {
         assert_eq!(refusal(&access, USER, statement), invalid(words));
@@ -72,33 +68,35 @@ fn create_role_is_refused_as_in_cassandra() {
 fn a_plain_password_is_checked_before_it_is_hashed_and_no_change_has_it() {
     let (access, datacenters) = (base(), BTreeSet::new());
     let context = AccessContext { current_keyspace: None, datacenters: &datacenters, settings: STRICT };
-    let mut statement = create("new", password(Password::Plain("geheim".into())));
-    assert_eq!(check_access(&access, &schema(), &statement, ROOT, &context), Ok(()));
-    assert_eq!(check_access(&access, &schema(), &statement, USER, &context), Err(no_privilege("user")));
-    let long = create("new", password(Password::Plain("x".repeat(73))));
+    let mut statement = create("new", password(RolePassword::Plain("geheim".into())));
+    assert_eq!(check_access(&access, schemas(), &statement, ROOT, &context), Ok(()));
+    assert_eq!(check_access(&access, schemas(), &statement, USER, &context), Err(no_privilege("user")));
+    let long = create("new", password(RolePassword::Plain("x".repeat(73))));
     let words = "A password may have 72 bytes at most";
-    assert_eq!(check_access(&access, &schema(), &long, ROOT, &context), Err(invalid(words)));
+    assert_eq!(check_access(&access, schemas(), &long, ROOT, &context), Err(invalid(words)));
     assert!(!format!("{statement:?}").contains("geheim"));
-    assert_eq!(statement.plain_password(), Some("geheim"));
-    statement.set_hash(&crate::PasswordHash::dummy());
-    assert_eq!(statement.plain_password(), None);
-    assert!(plan_access(&access, &schema(), &statement, ROOT, &context).is_ok());
+    assert_eq!(crate::plain_password(&statement), Some("geheim"));
+    crate::set_hash(&mut statement, &crate::PasswordHash::dummy());
+    assert_eq!(crate::plain_password(&statement), None);
+    assert!(plan_access(&access, schemas(), &statement, ROOT, &context).is_ok());
 }
 
 #[test]
 #[should_panic(expected = "a password is hashed before it is planned")]
 fn a_plain_password_is_not_planned() {
-    let _ = run(&base(), ROOT, create("new", password(Password::Plain("geheim".into()))));
+    let _ = run(&base(), ROOT, create("new", password(RolePassword::Plain("geheim".into()))));
 }
 
 #[test]
 fn users_are_roles_that_may_log_in() {
-    let statement = AccessStatement::create_user("new".into(), false, None, true);
+    let statement =
+        AccessStatement::CreateUser { user: "new".into(), if_not_exists: false, password: None, superuser: Some(true) };
     let root = crate::Attributes { is_superuser: true, may_log_in: true, ..crate::Attributes::default() };
     assert_eq!(changes(&base(), ROOT, statement)[0], AccessChange::PutRole("new".into(), root));
-    let statement = AccessStatement::alter_user("user".into(), false, None, Some(true));
+    let statement =
+        AccessStatement::AlterUser { user: "user".into(), if_exists: false, password: None, superuser: Some(true) };
     assert_eq!(changes(&base(), ROOT, statement), [superuser("user")]);
-    let statement = AccessStatement::drop_user("user".into(), true);
+    let statement = AccessStatement::DropUser { user: "user".into(), if_exists: true };
     assert_eq!(changes(&base(), ROOT, statement), [AccessChange::DropRole("user".into())]);
 }
 
@@ -120,7 +118,7 @@ fn alter_role_replaces_what_is_given() {
     let login = RoleOptions { login: Some(false), ..RoleOptions::default() };
     let group = AccessChange::PutRole("user".into(), crate::Attributes::default());
     assert_eq!(changes(&access, ROOT, alter("user", login.clone())), [group]);
-    let everywhere = RoleOptions { datacenters: Some([].into()), ..RoleOptions::default() };
+    let everywhere = RoleOptions { datacenters: Some(Restriction::All), ..RoleOptions::default() };
     let put = AccessChange::PutDatacenters("user".into(), [].into());
     assert_eq!(changes(&access, ROOT, alter("user", everywhere)), [put]);
     let missing = AccessStatement::AlterRole { role: "gone".into(), if_exists: true, options: login };
@@ -131,8 +129,8 @@ fn alter_role_replaces_what_is_given() {
 fn alter_role_is_refused_as_in_cassandra() {
     let access = with(&[member("group", "user")]);
     let login = RoleOptions { login: Some(true), ..RoleOptions::default() };
-    let dcs = RoleOptions { datacenters: Some([].into()), ..RoleOptions::default() };
-    let cidrs = RoleOptions { cidr_groups: Some([].into()), ..RoleOptions::default() };
+    let dcs = RoleOptions { datacenters: Some(Restriction::All), ..RoleOptions::default() };
+    let cidrs = RoleOptions { cidr_groups: Some(Restriction::All), ..RoleOptions::default() };
     let own = "You aren't allowed to alter your own superuser status or that of a role granted to you";
     for (actor, statement, words) in [
         (ROOT, alter("root", super_option(false)), own),
@@ -158,7 +156,7 @@ fn alter_role_is_refused_as_in_cassandra() {
 fn a_role_may_change_its_own_password_and_with_alter_anothers() {
     let access = base();
     assert_eq!(changes(&access, USER, alter("user", hashed())).len(), 1);
-    let given = password(Password::Given(crate::PasswordHash::dummy().as_str().to_owned()));
+    let given = password(RolePassword::Hashed(crate::PasswordHash::dummy().as_str().to_owned()));
     assert_eq!(changes(&access, USER, alter("user", given)).len(), 1);
     assert_eq!(refusal(&access, USER, alter("other", hashed())), no_privilege("user"));
     let access = with(&[grant("user", Permission::Alter, Resource::Role("other".into()))]);
@@ -172,9 +170,14 @@ fn a_role_may_change_its_own_password_and_with_alter_anothers() {
 fn without_password_logins_no_password_can_be_set() {
     let settings = Settings { has_passwords: false, ..STRICT };
     let run = |actor, role| run_with(&base(), actor, alter(role, hashed()), settings);
-    let words = "org.apache.cassandra.auth.CassandraRoleManager doesn't support PASSWORD";
+    let words = "org.apache.cassandra.auth.CassandraRoleManager doesn't support HASHED_PASSWORD";
     assert_eq!(run(ROOT, "user"), Err(invalid(words)));
-    assert_eq!(run(USER, "user"), Err(unauthorized("You aren't allowed to alter PASSWORD")));
+    assert_eq!(run(USER, "user"), Err(unauthorized("You aren't allowed to alter HASHED_PASSWORD")));
+    let datacenters = BTreeSet::new();
+    let context = AccessContext { current_keyspace: None, datacenters: &datacenters, settings };
+    let plain = alter("user", password(RolePassword::Plain("x".into())));
+    let words = "org.apache.cassandra.auth.CassandraRoleManager doesn't support PASSWORD";
+    assert_eq!(check_access(&base(), schemas(), &plain, ROOT, &context), Err(invalid(words)));
 }
 
 #[test]
@@ -195,12 +198,12 @@ fn drop_role_is_refused_as_in_cassandra() {
 #[test]
 fn anonymous_clients_are_refused_after_what_the_authorizer_allows() {
     let words = "You have to be logged in and not anonymous to perform this request";
-    let table = Target::Resource(Resource::AllKeyspaces);
+    let table = AccessResource::AllKeyspaces;
     for statement in [
         create("new", RoleOptions::default()),
         drop_role("user"),
         AccessStatement::GrantRole { role: "group".into(), grantee: "user".into() },
-        AccessStatement::Grant { permissions: PermissionSet::ALL, on: table, grantee: "user".into() },
+        AccessStatement::Grant { permissions: Permissions::All, on: table, grantee: "user".into() },
         AccessStatement::DropIdentity { identity: "i".into(), if_exists: false },
     ] {
         let refused = run_with(&base(), Actor::Anonymous, statement, OPEN);

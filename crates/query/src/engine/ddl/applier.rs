@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::rc::{Rc, Weak};
 
+use auth::Schemas;
 use cluster::paxos::LowBound;
 use membership::{OperationsDomain, TopologyDomain};
 use metadata::group::{Applier, Applying, Configuration, GroupMessage, Index, NodeId, Plan, Planner, ProposalId};
@@ -17,6 +18,7 @@ use super::intention::{self, Intention, TruncateIntention, truncations_beside};
 use super::low_bound::{LOW_BOUND, plan_low_bound};
 use super::nodes::NodesPlanner;
 use super::rows::NodeTruncations;
+use crate::access::{ACCESS, datacenters, grants_beside, plan_bytes};
 use crate::control::{AccessUpdate, ControlRequest, InstalledRing};
 use crate::discarded::snapshot_time;
 use crate::domain::{AccessDomain, LowBoundDomain, SchemaDomain, TruncationsDomain};
@@ -173,6 +175,7 @@ impl Planner for EngineApplier {
         }
         let planned = match intention.first() {
             Some(&intention::TRUNCATE) => plan_truncate(state, intention),
+            Some(&ACCESS) => plan_access(state, intention, &engine),
             Some(&LOW_BOUND) => {
                 let now = engine.inner.runtime.wall_clock_micros();
                 plan_low_bound(state, intention, (&engine.inner.strategies, now))
@@ -189,6 +192,14 @@ fn plan_truncate(state: &ClusterState, intention: &[u8]) -> Option<Entry> {
     Some(Entry::of(TruncationsDomain::part(&[change])))
 }
 
+fn plan_access(state: &ClusterState, intention: &[u8], engine: &Engine) -> Option<Entry> {
+    let catalog = engine.catalog();
+    let schemas = Schemas { users: state.of::<SchemaDomain>(), system: catalog.system.schema() };
+    let datacenters = datacenters(&engine.inner.coordinator.ring());
+    let changes = plan_bytes(intention, state.of::<AccessDomain>(), schemas, &datacenters);
+    (!changes.is_empty()).then(|| Entry::of(AccessDomain::part(&changes)))
+}
+
 fn plan_statement(state: &ClusterState, intention: &[u8], inner: &Inner) -> Option<Entry> {
     let (schema, truncations) = (state.of::<SchemaDomain>(), state.of::<TruncationsDomain>());
     let intention = Intention::decode(intention).ok()?;
@@ -196,10 +207,12 @@ fn plan_statement(state: &ClusterState, intention: &[u8], inner: &Inner) -> Opti
     let operations = NodesPlanner::of(state, &inner.strategies).beside(&changes).ok()?;
     let dropped = dropped_by(schema, &changes);
     let beside = truncations_beside((schema, truncations), &changes, &dropped, intention.new_id);
+    let grants = grants_beside((schema, state.of::<AccessDomain>()), &changes, intention.creator.as_deref());
     let parts = [
         (!changes.is_empty()).then(|| SchemaDomain::part(&changes)),
         (!operations.is_empty()).then(|| OperationsDomain::part(&operations)),
         (!beside.is_empty()).then(|| TruncationsDomain::part(&beside)),
+        (!grants.is_empty()).then(|| AccessDomain::part(&grants)),
     ];
     let parts: Vec<Part> = parts.into_iter().flatten().collect();
     (!parts.is_empty()).then(|| Entry::new(parts))

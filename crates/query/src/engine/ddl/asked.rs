@@ -8,7 +8,7 @@ use crate::engine::Engine;
 use crate::own_proposal::OwnProposal;
 
 /// Times that a statement is proposed again because others changed the schema meanwhile.
-pub(super) const TRIES_MAX: u32 = 16;
+pub(in crate::engine) const TRIES_MAX: u32 = 16;
 
 const LAGS: &str = "this node does not reach the cluster's metadata group, and lags; the change may have been applied";
 const NO_LEADER: &str = "the cluster's metadata has no leader, since no majority of its voters answers; nothing was changed. If they are lost for good: helenus --recover-metadata";
@@ -16,7 +16,7 @@ const UNKNOWN: &str =
     "no answer of the cluster's metadata leader in time; the change may have been applied, or may be yet";
 
 /// The group's answer.
-pub(super) enum Answered {
+pub(in crate::engine) enum Answered {
     /// The change is applied.
     Applied {
         /// The event that clients received; `None` where the change is of no schema, or this node got the state as a whole.
@@ -37,7 +37,7 @@ pub(super) enum Answered {
 }
 
 /// Proposes an intention, and waits for the outcome. This node has the time of a kind to apply what the group has.
-pub(super) async fn ask(engine: &Engine, intention: Vec<u8>, kind: TimeoutKind) -> Answered {
+pub(in crate::engine) async fn ask(engine: &Engine, intention: Vec<u8>, kind: TimeoutKind) -> Answered {
     let own = &engine.inner.own_proposals;
     let group = engine.group();
     let id = group.new_id();

@@ -1,10 +1,11 @@
 //! A statement on its way to the leader of the metadata group, and what the leader makes of it. The first byte says which kind of intention it is; those of
-//! nodes ([`crate::nodes`]) are 128 and 129.
+//! nodes ([`crate::nodes`]) are 128 and more, those about roles ([`crate::access::ACCESS`]) 4.
 //!
 //! ```text
 //! TRUNCATE: u8 2 · u8 version (1) · 16 table · 16 mark
 //! schema:   u8 1, which is its version too · 16 id for a new table · i64 microseconds since 1970
 //!     · varint length · keyspace of the session, or empty · varint count · (varint length · ignored property)* · statement
+//! of a role: u8 5 · u8 version (1) · varint length · role that is to have all permissions on what is made · the same as after the first byte of a schema's
 //! ```
 
 use std::collections::BTreeMap;
@@ -19,6 +20,9 @@ use topology::{Ring, Strategies};
 use crate::error::QueryError;
 
 const VERSION: u8 = 1;
+/// The first byte of an [`Intention`] that names a role.
+const OF_ROLE: u8 = 5;
+const OF_ROLE_VERSION: u8 = 1;
 /// The first byte of a [`TruncateIntention`].
 pub(super) const TRUNCATE: u8 = 2;
 const TRUNCATE_VERSION: u8 = 1;
@@ -89,13 +93,23 @@ pub(super) struct Intention {
     pub(super) keyspace: Option<String>,
     /// Table properties that the asking node's guardrails leave out.
     pub(super) ignored: Vec<String>,
+    /// The role that is to have all permissions on what the statement makes. Without one the bytes are as before there were roles: a leader of an older
+    /// release reads them.
+    pub(super) creator: Option<String>,
     /// The statement.
     pub(super) text: String,
 }
 
 impl Intention {
     pub(super) fn to_bytes(&self) -> Vec<u8> {
-        let mut out = vec![VERSION];
+        let mut out = match &self.creator {
+            None => vec![VERSION],
+            Some(creator) => {
+                let mut out = vec![OF_ROLE, OF_ROLE_VERSION];
+                put(&mut out, creator);
+                out
+            }
+        };
         out.extend_from_slice(&self.new_id.0);
         out.extend_from_slice(&self.now_micros.to_be_bytes());
         put(&mut out, self.keyspace.as_deref().unwrap_or_default());
@@ -107,10 +121,14 @@ impl Intention {
 
     pub(super) fn decode(bytes: &[u8]) -> Result<Intention, DecodeError> {
         let mut reader = Reader::new(bytes);
-        match reader.u8()? {
-            VERSION => {}
+        let creator = match reader.u8()? {
+            VERSION => None,
+            OF_ROLE => match reader.u8()? {
+                OF_ROLE_VERSION => Some(string(reader.varint_bytes()?)?),
+                version => return Err(DecodeError::NewerVersion { version, supported: OF_ROLE_VERSION }),
+            },
             version => return Err(DecodeError::NewerVersion { version, supported: VERSION }),
-        }
+        };
         let new_id = TableId(reader.array()?);
         let now_micros = i64::from_be_bytes(reader.array()?);
         let keyspace = Some(string(reader.varint_bytes()?)?).filter(|name| !name.is_empty());
@@ -119,7 +137,7 @@ impl Intention {
         for _ in 0..count {
             ignored.push(string(reader.varint_bytes()?)?);
         }
-        Ok(Intention { new_id, now_micros, keyspace, ignored, text: string(reader.rest())? })
+        Ok(Intention { new_id, now_micros, keyspace, ignored, creator, text: string(reader.rest())? })
     }
 
     /// Plans the statement on a state, for the nodes of a ring and the strategies that keyspaces may name. The node that was asked decides if columns may
@@ -209,15 +227,20 @@ mod tests {
 
     #[test]
     fn an_intention_is_the_same_after_its_way() {
-        for (keyspace, ignored) in [(None, vec![]), (Some("ks".to_owned()), vec!["comment".to_owned(), String::new()])]
-        {
+        for (keyspace, ignored, creator) in [
+            (None, vec![], None),
+            (Some("ks".to_owned()), vec!["comment".to_owned(), String::new()], None),
+            (None, vec![], Some("ada".to_owned())),
+        ] {
             let text = "CREATE TABLE t (k int PRIMARY KEY)".to_owned();
-            let intention = Intention { new_id: TableId([7; 16]), now_micros: -5, keyspace, ignored, text };
+            let intention = Intention { new_id: TableId([7; 16]), now_micros: -5, keyspace, ignored, creator, text };
             let bytes = intention.to_bytes();
             assert_eq!(Intention::decode(&bytes), Ok(intention));
             // The statement is the rest: what is cut off of it is no error of the layout.
             (0..bytes.len()).for_each(|length| drop(Intention::decode(&bytes[..length])));
         }
+        let newer = Intention::decode(&[OF_ROLE, 2, 0]);
+        assert_eq!(newer, Err(DecodeError::NewerVersion { version: 2, supported: 1 }));
         let many = [&[VERSION][..], &[0; 24], &[0], &[0xff; 9]].concat();
         assert!(Intention::decode(&many).is_err());
     }

@@ -30,13 +30,21 @@ pub(super) struct SchemaStatement<'a> {
     _turn: Turn,
     text: &'a str,
     keyspace: Option<&'a str>,
+    /// The role that is to have all permissions on what it makes.
+    creator: Option<String>,
     watch: GuardrailCheck<'a>,
 }
 
 impl<'a> SchemaStatement<'a> {
     /// The statement `text` of a session in `keyspace`.
-    pub(super) fn new(engine: &'a Engine, turn: Turn, text: &'a str, keyspace: Option<&'a str>) -> Self {
-        SchemaStatement { engine, _turn: turn, text, keyspace, watch: engine.guardrail_check() }
+    pub(super) fn new(
+        engine: &'a Engine,
+        turn: Turn,
+        text: &'a str,
+        keyspace: Option<&'a str>,
+        creator: Option<String>,
+    ) -> Self {
+        SchemaStatement { engine, _turn: turn, text, keyspace, creator, watch: engine.guardrail_check() }
     }
 
     /// Carries it out. Warnings of guardrails come with an error too.
@@ -65,6 +73,7 @@ impl<'a> SchemaStatement<'a> {
                 now_micros: engine.inner.clock.wall_micros(),
                 keyspace: self.keyspace.map(str::to_owned),
                 ignored: ignored.clone(),
+                creator: self.creator.clone(),
                 text: self.text.to_owned(),
             };
             let schema = engine.schema();
