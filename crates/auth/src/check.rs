@@ -2,6 +2,7 @@
 //!
 //! Order and sentences are Cassandra's. The rules of system keyspaces hold for whoever asks, superusers included.
 
+use planted::{Bug, Planted};
 use schema::system_keyspaces;
 
 use crate::error::{AccessError, unauthorized};
@@ -78,12 +79,19 @@ pub struct Subject<'a> {
     access: &'a Access,
     actor: Actor<'a>,
     settings: Settings,
+    planted: Planted,
 }
 
 impl<'a> Subject<'a> {
     /// The subject of these.
     pub fn new(access: &'a Access, actor: Actor<'a>, settings: Settings) -> Subject<'a> {
-        Subject { access, actor, settings }
+        Subject { access, actor, settings, planted: Planted::NONE }
+    }
+
+    /// The same with a bug that was planted on purpose.
+    #[must_use]
+    pub fn planted(self, planted: Planted) -> Subject<'a> {
+        Subject { planted, ..self }
     }
 
     /// The state by which it is judged.
@@ -122,6 +130,7 @@ impl<'a> Subject<'a> {
         let Actor::Role(name) = self.actor else { return false };
         // What is granted on all keyspaces does not hold in those of the system.
         let is_system = resource.is_data() && resource.keyspace().is_some_and(system_keyspaces::is_system);
+        let is_system = is_system && !self.planted.is(Bug::AllKeyspacesInSystem);
         let holds = |level: &Resource| !is_system || *level != Resource::AllKeyspaces;
         let roles = self.access.roles_of(name).into_iter();
         let roles: Vec<&Role> = roles.filter_map(|role| self.access.role(role)).collect();
@@ -174,7 +183,8 @@ impl<'a> Subject<'a> {
     fn check_permission(&self, permission: Permission, resource: &Resource) -> Result<(), AccessError> {
         if resource.is_data() {
             refuse_change_of_system(permission, resource)?;
-            if permission == Permission::Select && is_readable(resource) {
+            let reads = permission == Permission::Select || self.planted.is(Bug::ReadableIsWritable);
+            if reads && is_readable(resource) {
                 return Ok(());
             }
         }
@@ -205,7 +215,7 @@ fn is_readable(resource: &Resource) -> bool {
 fn refuse_change_of_system(permission: Permission, resource: &Resource) -> Result<(), AccessError> {
     let changes = matches!(permission, Permission::Create | Permission::Alter | Permission::Drop);
     let Some(keyspace) = resource.keyspace().filter(|_| changes) else { return Ok(()) };
-    if system_keyspaces::is_local(keyspace) {
+    if system_keyspaces::is_local(keyspace) || system_keyspaces::is_virtual(keyspace) {
         return Err(unauthorized(format!("{keyspace} keyspace is not user-modifiable.")));
     }
     let is_replication = permission == Permission::Alter && matches!(resource, Resource::Keyspace(_));

@@ -38,7 +38,42 @@ pub enum CidrVerdict {
     Refused,
 }
 
+/// The network rules that a node enforces: `network_authorizer`, `cidr_authorizer` and its keys.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct NetworkRules {
+    /// True if roles are restricted to datacenters.
+    pub checks_datacenters: bool,
+    /// Handling of addresses.
+    pub cidr_mode: CidrMode,
+    /// `cidr_checks_for_superusers`.
+    pub cidr_checks_superusers: bool,
+}
+
+impl NetworkRules {
+    /// True if no role is refused by them.
+    pub fn are_off(self) -> bool {
+        !self.checks_datacenters && self.cidr_mode == CidrMode::Off
+    }
+}
+
 impl Access {
+    /// Refuses a role that may not use this node's datacenter, then one that may not connect from its address, if that is known.
+    pub fn check_network(
+        &self,
+        role: &str,
+        (datacenter, address): (&str, Option<IpAddr>),
+        rules: NetworkRules,
+    ) -> Result<CidrVerdict, AccessError> {
+        if rules.checks_datacenters && !self.may_use_datacenter(role, datacenter) {
+            return Err(wrong_datacenter(datacenter));
+        }
+        let Some(address) = address else { return Ok(CidrVerdict::Accepted) };
+        match self.cidr_verdict(role, address, rules.cidr_mode, rules.cidr_checks_superusers) {
+            CidrVerdict::Refused => Err(wrong_address(address)),
+            verdict => Ok(verdict),
+        }
+    }
+
     /// True if a role may use the nodes of a datacenter.
     pub fn may_use_datacenter(&self, role: &str, datacenter: &str) -> bool {
         let restricted_to = self.role(role).map(|role| &role.datacenters);

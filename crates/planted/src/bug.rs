@@ -308,4 +308,26 @@ bugs! {
         "A SERIAL read is a read at QUORUM.";
     MaskLeftOut, "mask-left-out", Query, "masks::no_form_of_selector_gives_a_masked_value",
         "SELECT JSON gives the values of masked columns to clients without UNMASK.";
+    AllKeyspacesInSystem, "all-keyspaces-in-system", Query, "permissions::what_is_granted_on_all_keyspaces_does_not_hold_in_those_of_the_system",
+        "What is granted on ALL KEYSPACES holds in the system's keyspaces too.";
+    ReadableIsWritable, "readable-is-writable", Query, "permissions::tables_that_all_may_read_are_written_by_none",
+        "Whatever is asked of a table that each role may read is allowed.";
+    PassedKeptOverRevoke, "passed-kept-over-revoke", Query, "permissions::a_revoke_ends_a_loop_of_a_prepared_statement",
+        "A plan that has passed once passes after a REVOKE too: the epoch of access is not compared.";
+    PassedForAll, "passed-for-all", Query, "permissions::what_one_session_may_run_another_may_not",
+        "Sessions of a shard share the memory of the plans that have passed.";
+    UseChangesNothing, "use-changes-nothing", Query, "permissions::use_gives_a_text_another_plan",
+        "A text that has passed passes in another keyspace too, where its names mean other tables.";
+    IfWithoutSelect, "if-without-select", Query, "permissions::conditions_need_select",
+        "A conditional statement, which tells what a row has, needs MODIFY alone.";
+    PagedWithoutCheck, "paged-without-check", Query, "permissions::each_page_is_checked",
+        "A request for the next page is not checked.";
+    BatchCheckedOnce, "batch-checked-once", Query, "permissions::each_statement_of_a_batch_is_checked",
+        "Of the statements of a BATCH the first alone is checked.";
+    BatchTextUnchecked, "batch-text-unchecked", Query, "permissions::each_statement_of_a_batch_message_is_checked",
+        "Statements of a batch message that are not prepared are not checked.";
+    NetworkRulesAtLoginOnly, "network-rules-at-login-only", Query, "permissions::network_rules_hold_from_the_next_request_on",
+        "The datacenters and addresses of a role are looked at once in a session, not after changes.";
+    LeaderDoesNotCheck, "leader-does-not-check", Query, "permissions::a_revoke_that_is_logged_first_refuses_a_schema_statement",
+        "A schema statement is planned although its role has lost the permission since it was asked for.";
 }

@@ -70,6 +70,7 @@ use topology::operations::Operation;
 use topology::{Ring, Sharder, Strategies};
 
 use crate::access::{AccessSnapshot, PasswordHasher};
+use crate::authorizer::Authorizer;
 use crate::catalog::Catalog;
 use crate::clients::Clients;
 use crate::clock::TimestampClock;
@@ -80,7 +81,7 @@ use crate::execute::slices::SliceBuffer;
 use crate::guardrails::WatchLog;
 use crate::hand_over::{HandedBack, HandedOver};
 use crate::own_proposal::OwnProposal;
-use crate::plan::Plan;
+use crate::plan::{Plan, PlanNumber};
 use crate::prepared::{PreparedCache, StatementId};
 use crate::session::Session;
 use crate::system::SystemTables;
@@ -106,7 +107,7 @@ struct Inner {
     strategies: Strategies,
     node: NodeInfo,
     catalog: RefCell<Rc<Catalog>>,
-    access: RefCell<Rc<AccessSnapshot>>,
+    authorizer: Authorizer,
     password_hasher: Option<Rc<dyn PasswordHasher>>,
     prepared: RefCell<PreparedCache>,
     clock: TimestampClock,
@@ -143,6 +144,8 @@ struct Inner {
     trace_probability: Cell<f64>,
     /// True if columns may be given masks, and are read through them.
     masks_enabled: bool,
+    /// The number of the next plan.
+    plan_numbers: Cell<PlanNumber>,
     guardrails: Guardrails,
     /// Whether the guardrails have each read looked at, and each write.
     guards_reads: bool,
@@ -229,6 +232,9 @@ impl Engine {
         let system = SystemTables::new(node.clone(), async || runtime.maybe_yield().await).await;
         let catalog = Rc::new(Catalog::new(schema, Rc::new(system), &coordinator));
         let held_back = HeldBack::queue(&runtime, coordinator.storage().clone());
+        let first = AccessSnapshot::new(access, access_settings);
+        let planted = coordinator.storage().planted();
+        let authorizer = Authorizer::new(first, options.network_rules, &node.datacenter, planted);
         let engine = Engine {
             inner: Rc::new(Inner {
                 handed_over: OnceCell::new(),
@@ -240,7 +246,7 @@ impl Engine {
                 strategies,
                 node,
                 catalog: RefCell::new(catalog),
-                access: RefCell::new(Rc::new(AccessSnapshot::new(access, access_settings))),
+                authorizer,
                 password_hasher,
                 prepared: RefCell::new(PreparedCache::new(options.prepared_bytes_max)),
                 scratch: RefCell::default(),
@@ -258,6 +264,7 @@ impl Engine {
                 traces: RefCell::default(),
                 trace_probability: Cell::new(0.0),
                 masks_enabled: options.masks_enabled,
+                plan_numbers: Cell::new(PlanNumber::FIRST),
                 guards_reads: guardrails.guards_reads(),
                 guards_writes: guardrails.guards_writes(),
                 guards_values: guardrails.guards_values(),
@@ -320,7 +327,7 @@ impl Engine {
 
     /// Roles and permissions as this shard sees them now.
     pub fn access(&self) -> Rc<AccessSnapshot> {
-        self.inner.access.borrow().clone()
+        self.inner.authorizer.snapshot()
     }
 
     /// The engine's counters.

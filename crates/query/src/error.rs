@@ -27,6 +27,16 @@ pub(crate) enum QueryError {
         /// Why.
         message: String,
     },
+    /// The table takes no modifications.
+    #[error("{message}")]
+    Unwritable {
+        /// Its keyspace.
+        keyspace: String,
+        /// Its name.
+        table: String,
+        /// Why.
+        message: String,
+    },
     /// A guardrail does not let it be done.
     #[error("{message}")]
     Guardrail {
@@ -270,7 +280,10 @@ impl QueryError {
         let kind = match self {
             QueryError::Warned { error, .. } => return error.into_body(),
             QueryError::Syntax { .. } => ErrorKind::SyntaxError,
-            QueryError::Invalid { .. } | QueryError::Guardrail { .. } | QueryError::PagedOrder => ErrorKind::Invalid,
+            QueryError::Invalid { .. }
+            | QueryError::Unwritable { .. }
+            | QueryError::Guardrail { .. }
+            | QueryError::PagedOrder => ErrorKind::Invalid,
             QueryError::Overloaded { .. } => ErrorKind::Overloaded,
             QueryError::Protocol { .. } => ErrorKind::ProtocolError,
             QueryError::Schema(error) => schema_kind(error),

@@ -6,6 +6,7 @@
 #![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
 
 mod access;
+mod authorizer;
 mod catalog;
 mod clients;
 mod clock;

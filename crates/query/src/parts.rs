@@ -6,6 +6,7 @@
 
 use std::rc::Rc;
 
+use auth::networks::NetworkRules;
 use auth::{Access, Settings};
 use cluster::coordinator::{HintOptions, ReplicaReply, ReplicaRequest, TimeoutOptions};
 use cluster::paxos::Bound;
@@ -23,7 +24,7 @@ use crate::control::{ControlReply, ControlRequest};
 use crate::hand_over::{HandedBack, HandedOver};
 use crate::{Guardrails, NodeInfo};
 
-/// Bounds of one shard's engine, and what it does only if it is asked for.
+/// Bounds and rules of one shard's engine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EngineOptions {
     /// Memory for prepared statements, per shard.
@@ -38,6 +39,8 @@ pub struct EngineOptions {
     pub timeouts: TimeoutOptions,
     /// True if columns may be given masks, and are read through them.
     pub masks_enabled: bool,
+    /// The datacenters and addresses that roles are refused by.
+    pub network_rules: NetworkRules,
 }
 
 impl Default for EngineOptions {
@@ -49,6 +52,7 @@ impl Default for EngineOptions {
             hints: HintOptions::default(),
             timeouts: TimeoutOptions::default(),
             masks_enabled: false,
+            network_rules: NetworkRules::default(),
         }
     }
 }

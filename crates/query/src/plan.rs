@@ -1,8 +1,10 @@
 //! What a statement comes to once names are resolved and types are known: all that can be worked out before values are bound.
 
+mod access;
 mod calls;
 mod change;
 mod conditions;
+mod context;
 mod delete;
 mod expression;
 mod groups;
@@ -26,20 +28,23 @@ mod update;
 
 use std::rc::Rc;
 
+use auth::Requirement;
 use cql_protocol::response::ColumnSpec;
 use cql_syntax::{Statement, shown};
 use cql_types::CqlType;
 use schema::Table;
 
+pub(crate) use access::needs_of_statement;
 pub(crate) use calls::Planning;
 pub(crate) use change::{Change, ListPlace};
 pub(crate) use conditions::{ColumnCondition, ConditionPart, Conditions};
+pub(crate) use context::{PlanContext, PlanNumber};
 pub(crate) use expression::{Aggregate, Expression, GroupKey, Groups};
 pub(crate) use insert_json::JsonMarker;
 pub(crate) use keys::{ClusteringChoice, InList, KeyChoice, SliceEnd};
 pub(crate) use modification::{Assignment, Modification, ModificationKind, Target};
 pub(crate) use operand::{Binds, LONG_TEXT_MIN, Operand, Source, long_decimal};
-pub(crate) use planner::{PlanContext, check_counters, check_one_table, plan, plan_in_steps};
+pub(crate) use planner::{check_counters, check_one_table, plan, plan_in_steps};
 pub(crate) use result_columns::ResultColumns;
 pub(crate) use select::{Comparison, Filter, Keys, Order, Queried, Select, TokenEnd, TokenValue, token_type};
 pub(crate) use selection::{JsonColumn, Output, Part, PartOf, Selected, Shape, Step};
@@ -49,6 +54,10 @@ pub(crate) use selection::{JsonColumn, Output, Part, PartOf, Selected, Shape, St
 pub(crate) struct Plan {
     /// What to do.
     pub(crate) action: Action,
+    /// Its number.
+    pub(crate) number: PlanNumber,
+    /// The permissions that it needs, in the order in which they are checked. Boxed, not counted: a plan is shared as a whole, and no box is taken for none.
+    pub(crate) requirements: Box<[Requirement]>,
     /// The bind markers, in order.
     pub(crate) markers: Vec<Marker>,
     /// What to make anew for each execution, such as now().
@@ -190,6 +199,7 @@ impl Plan {
         const TREE_PER_TEXT: usize = 16;
         let markers: usize = self.markers.iter().map(|marker| size_of::<Marker>() + marker.name.len()).sum();
         markers
+            + size_of_val(&*self.requirements)
             + match &self.action {
                 Action::Modify(modification) => modification.bytes(),
                 Action::Select(select) | Action::SelectVirtual(select) => select.bytes(),

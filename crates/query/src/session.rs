@@ -1,5 +1,7 @@
 //! What a connection's requests share.
 
+mod passed;
+
 use std::cell::{Cell, OnceCell, RefCell};
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -9,6 +11,8 @@ use auth::Actor;
 use crate::clients::{ClientInfo, Clients, Encryption, Started};
 use crate::error::UnknownId;
 use crate::prepared::Prepared;
+
+pub(crate) use passed::PassedPlans;
 
 /// A connection as the engine sees it. Clones are the same session: the server keeps one per connection and hands
 /// clones to requests that must wait.
@@ -29,6 +33,9 @@ pub(crate) struct Inner {
     encryption: OnceCell<Encryption>,
     login: OnceCell<Login>,
     place: OnceCell<Place>,
+    passed: PassedPlans,
+    /// Its requests are checked on the shard that has its client.
+    is_of_other_shard: Cell<bool>,
 }
 
 /// The right that a session's client has.
@@ -68,6 +75,7 @@ impl Session {
         let session = Session::new();
         session.inner.handed_over_masked.set(Some(masked));
         session.inner.is_warned_of_use.set(true);
+        session.inner.is_of_other_shard.set(true);
         if let Some(keyspace) = keyspace {
             session.set_keyspace(keyspace);
         }
@@ -77,6 +85,17 @@ impl Session {
     /// Of a client of another shard: true if it sees values of masked columns as their masks show them, as the shard that has the connection has decided.
     pub(crate) fn handed_over_masked(&self) -> Option<bool> {
         self.inner.handed_over_masked.get()
+    }
+
+    /// The plans that it may run, as far as it remembers them.
+    #[inline]
+    pub(crate) fn passed(&self) -> &PassedPlans {
+        &self.inner.passed
+    }
+
+    /// True if its client is another shard's, which has checked the request.
+    pub(crate) fn is_of_other_shard(&self) -> bool {
+        self.inner.is_of_other_shard.get()
     }
 
     /// The client was told READY: what it said of itself.

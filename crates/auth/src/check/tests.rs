@@ -70,6 +70,11 @@ fn refusals_have_cassandras_words() {
             "system keyspace is not user-modifiable."
         );
         assert_eq!(
+            words(actor, Permission::Drop, Resource::table("system_views", "clients")),
+            "system_views keyspace is not user-modifiable.",
+            "a virtual keyspace is one of each node's own"
+        );
+        assert_eq!(
             words(actor, Permission::Alter, Resource::table("system_auth", "roles")),
             "Cannot ALTER <table system_auth.roles>"
         );

@@ -128,3 +128,26 @@ fn datacenters_are_judged_as_in_cassandra() {
     }
     assert_eq!(wrong_datacenter("dc2").to_string(), "You do not have access to this datacenter (dc2)");
 }
+
+#[test]
+fn a_node_enforces_the_rules_that_it_has() {
+    let restricted = AccessChange::PutDatacenters("bound".into(), ["dc1".to_owned()].into());
+    let changes = [group("office", &["10.1.0.0/16"]), login("bound"), bound_to("bound", &["office"]), restricted];
+    let access = Access::default().with_all(&changes);
+    let rules =
+        |checks_datacenters, cidr_mode| NetworkRules { checks_datacenters, cidr_mode, cidr_checks_superusers: true };
+    let refusal = |datacenter, from: Option<&str>, rules| {
+        let checked = access.check_network("bound", (datacenter, from.map(address)), rules);
+        checked.map_err(|error| error.to_string())
+    };
+    let (accepted, off) = (Ok(CidrVerdict::Accepted), NetworkRules::default());
+    assert!(off.are_off() && !rules(true, CidrMode::Off).are_off() && !rules(false, CidrMode::Monitor).are_off());
+    assert_eq!(refusal("dc2", Some("10.9.0.1"), off), accepted);
+    let datacenter = Err("You do not have access to this datacenter (dc2)".to_owned());
+    assert_eq!(refusal("dc2", Some("10.9.0.1"), rules(true, CidrMode::Enforce)), datacenter);
+    assert_eq!(refusal("dc1", Some("10.1.0.1"), rules(true, CidrMode::Enforce)), accepted);
+    let address = Err("You do not have access from this IP 10.9.0.1".to_owned());
+    assert_eq!(refusal("dc1", Some("10.9.0.1"), rules(true, CidrMode::Enforce)), address);
+    assert_eq!(refusal("dc2", Some("10.9.0.1"), rules(false, CidrMode::Monitor)), Ok(CidrVerdict::Monitored));
+    assert_eq!(refusal("dc1", None, rules(true, CidrMode::Enforce)), accepted, "a session without an address");
+}

@@ -34,6 +34,7 @@ impl Engine {
     /// A batch of prepared statements about single rows that this shard owns: one record of its log.
     pub(super) fn batch_now(
         &self,
+        session: &Session,
         header: &FrameHeader,
         request: &Batch<'_>,
         out: &mut Vec<u8>,
@@ -54,6 +55,8 @@ impl Engine {
         for statement in request.statements() {
             let prepared = self.batch_prepared(&statement)?;
             let modification = modification_of(&prepared)?;
+            check_count_in_batch(&prepared.plan.markers, statement.values)?;
+            self.inner.authorizer.authorize_part(session, &prepared.plan, &statement.query)?;
             // Counters are read before they are changed, each for itself.
             if !prepared.plan.is_quick || modification.counts {
                 return Ok(Outcome::MustWait);
@@ -83,7 +86,6 @@ impl Engine {
                 Ok(None)
             };
             let plan = &prepared.plan;
-            check_count_in_batch(&plan.markers, statement.values)?;
             let outcome =
                 with_values(&plan.markers, statement.values, |values| with_ordered(plan, values, &mut encode))?;
             if let Some(outcome) = outcome {
@@ -159,9 +161,14 @@ impl Engine {
         for statement in request.statements() {
             let prepared = match statement.query {
                 BatchQuery::Prepared(_) => self.batch_prepared(&statement)?,
-                BatchQuery::Text(text) => Rc::new(self.plan_unprepared_in_steps(text, keyspace).await?),
+                BatchQuery::Text(text) => {
+                    let planned = self.plan_unprepared_in_steps(text, keyspace).await;
+                    Rc::new(planned.map_err(|error| self.inner.authorizer.unplanned(session, error))?)
+                }
             };
             let modification = modification_of(&prepared)?;
+            check_count_in_batch(&prepared.plan.markers, statement.values)?;
+            self.inner.authorizer.authorize_part(session, &prepared.plan, &statement.query)?;
             has_counters |= modification.counts;
             has_others |= !modification.counts;
             check_counters(request.kind == BatchKind::Counter, is_logged, has_counters, has_others)?;
@@ -174,7 +181,6 @@ impl Engine {
                 self.conditional_batch_message((session, header), request, keyspace, watch, out).await?;
                 return Ok(Vec::new());
             }
-            check_count_in_batch(&prepared.plan.markers, statement.values)?;
             let values = with_values(&prepared.plan.markers, statement.values, |values| Ok(values.to_vec()))?;
             self.check_long_texts(&prepared.plan.markers, &values).await?;
             let replaced = replaced(&prepared.plan, &values)?;

@@ -143,10 +143,15 @@ impl Engine {
         for statement in batch.statements() {
             let prepared = match statement.query {
                 BatchQuery::Prepared(_) => self.batch_prepared(&statement)?,
-                BatchQuery::Text(text) => std::rc::Rc::new(self.plan_unprepared_in_steps(text, keyspace).await?),
+                BatchQuery::Text(text) => {
+                    let planned = self.plan_unprepared_in_steps(text, keyspace).await;
+                    std::rc::Rc::new(planned.map_err(|error| self.inner.authorizer.unplanned(session, error))?)
+                }
             };
             let markers = &prepared.plan.markers;
             check_count_in_batch(markers, statement.values)?;
+            // Those before the first conditional one have been checked, which costs a comparison here.
+            self.inner.authorizer.authorize_part(session, &prepared.plan, &statement.query)?;
             let values = with_values(markers, statement.values, |values| Ok(values.to_vec()))?;
             self.check_long_texts(markers, &values).await?;
             let replaced = replaced(&prepared.plan, &values)?;

@@ -158,7 +158,7 @@ impl Engine {
     ) {
         // In the same turn as the schema: a table is never seen without the grants of its creator, nor a new one with those of its namesake.
         let next = self.access().after(access);
-        *self.inner.access.borrow_mut() = Rc::new(next);
+        self.inner.authorizer.install(next);
         if let Some(InstalledRing { nodes, local, operations, tenure }) = ring {
             // Before a request can be planned by the ring.
             self.inner.coordinator.fence().begin_tenure(tenure);

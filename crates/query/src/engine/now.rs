@@ -28,6 +28,7 @@ impl Engine {
     ) -> Outcome {
         let start = out.len();
         let outcome = self.prepared(request.id).and_then(|prepared| {
+            self.inner.authorizer.authorize(session, &prepared.plan, &request.params)?;
             let masked = self.reads_masked(session, &prepared.plan);
             let reply = ReplyTo::new(header, &request.params, request.result_metadata_id).masked(masked);
             let Some(plan) = self.plan_now(&prepared, masked)? else { return Ok(Outcome::MustWait) };
@@ -72,11 +73,13 @@ impl Engine {
         let keyspace = session.keyspace();
         let keyspace = request.params.keyspace.or(keyspace.as_deref());
         let plan = self.check_keyspace(request.params.keyspace).and_then(|()| self.plan_text(request.text, keyspace));
+        let plan = plan.map_err(|error| self.inner.authorizer.unplanned(session, error));
         let outcome = plan.and_then(|plan| {
             let masked = self.reads_masked(session, &plan);
             let reply = ReplyTo::new(header, &request.params, None).masked(masked);
             let id = statement_id(keyspace, request.text);
             check_count_of_text(&plan.markers, request.params.values)?;
+            self.inner.authorizer.authorize(session, &plan, &request.params)?;
             let of_masked = if masked { self.masked_text(&plan, request.text, keyspace)? } else { None };
             let call =
                 Call { plan: of_masked.as_ref().unwrap_or(&plan), id, params: &request.params, reply, trace: None };
@@ -123,13 +126,12 @@ impl Engine {
         request: &Batch<'_>,
         out: &mut Vec<u8>,
     ) -> Outcome {
-        let _ = session;
         let start = out.len();
         // Texts are parsed where there is time for it.
         if request.statements().any(|statement| matches!(statement.query, BatchQuery::Text(_))) {
             return Outcome::MustWait;
         }
-        let outcome = self.batch_now(header, request, out);
+        let outcome = self.batch_now(session, header, request, out);
         if let Err(error) = &outcome {
             self.inner.failed.note(Some(FailedKind::Write), error);
         }

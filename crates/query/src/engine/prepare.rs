@@ -8,6 +8,7 @@ use cql_protocol::request::Prepare;
 use cql_protocol::response::{ColumnSpec, PreparedReply, insert_warnings};
 use cql_protocol::write_prepared;
 use cql_syntax::Statement;
+use planted::Bug;
 use runtime::{Group, ShardId};
 
 use super::{Engine, count};
@@ -15,7 +16,7 @@ use crate::Session;
 use crate::catalog::Catalog;
 use crate::control::ControlRequest;
 use crate::error::{QueryError, UnknownId};
-use crate::plan::{Action, Marker, Plan, PlanContext, plan, plan_in_steps};
+use crate::plan::{Action, Marker, Plan, PlanContext, PlanNumber, plan, plan_in_steps};
 use crate::prepared::{Prepared, statement_id, statement_id_in_steps};
 
 /// A longer text is parsed and planned by a task, with pauses. It may have some 4,000 items, each some 0.5 µs.
@@ -74,12 +75,7 @@ impl Engine {
     /// Plans a text for clients that see values of masked columns, or for those that do not.
     pub(super) fn plan_as(&self, text: &str, keyspace: Option<&str>, masked: bool) -> Result<Plan, QueryError> {
         let statement = cql_syntax::parse(text)?;
-        plan(statement, self.plan_context(&self.inner.catalog.borrow(), keyspace, masked))
-    }
-
-    fn plan_context<'a>(&'a self, catalog: &'a Catalog, keyspace: Option<&'a str>, masked: bool) -> PlanContext<'a> {
-        let planted = self.inner.coordinator.storage().planted();
-        PlanContext { catalog, keyspace, guardrails: &self.inner.guardrails, masked, planted }
+        plan(statement, plan_context(self, &self.inner.catalog.borrow(), keyspace, (text, masked)))
     }
 
     /// Plans a text of any length, with pauses.
@@ -114,7 +110,8 @@ impl Engine {
         };
         runtime.yield_now().await;
         let catalog = self.catalog();
-        let plan = plan_in_steps(statement, self.plan_context(&catalog, keyspace, masked), runtime).await?;
+        let context = plan_context(self, &catalog, keyspace, (text, masked));
+        let plan = plan_in_steps(statement, context, runtime).await?;
         runtime.yield_now().await;
         Ok(plan)
     }
@@ -159,6 +156,7 @@ impl Engine {
         request: &Prepare<'_>,
         out: &mut Vec<u8>,
     ) -> Result<(), QueryError> {
+        self.inner.authorizer.check_session(session)?;
         self.check_keyspace(request.keyspace)?;
         let keyspace = session.keyspace();
         let keyspace = request.keyspace.or(keyspace.as_deref());
@@ -197,6 +195,23 @@ impl Engine {
 pub(super) fn have_one_shape(one: &Plan, other: &Plan) -> bool {
     let columns = |plan: &Plan| plan.select().map(|select| *select.columns.id());
     one.markers == other.markers && columns(one) == columns(other)
+}
+
+/// The context of the next plan.
+fn plan_context<'a>(
+    engine: &'a Engine,
+    catalog: &'a Catalog,
+    keyspace: Option<&'a str>,
+    (text, masked): (&str, bool),
+) -> PlanContext<'a> {
+    let inner = &*engine.inner;
+    let planted = inner.coordinator.storage().planted();
+    let number = match planted.is(Bug::UseChangesNothing) {
+        true => PlanNumber::of_text(text),
+        false => inner.plan_numbers.replace(inner.plan_numbers.get().next()),
+    };
+    let (guardrails, checks_access) = (&inner.guardrails, inner.authorizer.is_on());
+    PlanContext { catalog, keyspace, guardrails, number, checks_access, masked, planted }
 }
 
 fn write_reply(header: &FrameHeader, prepared: &Prepared, out: &mut Vec<u8>) {

@@ -84,6 +84,7 @@ impl Engine {
             }
             Request::Execute(request) => {
                 let prepared = self.prepared(request.id)?;
+                self.inner.authorizer.authorize(session, &prepared.plan, &request.params)?;
                 is_scan.set(prepared.plan.is_scan());
                 if let Some(trace) = trace {
                     trace.request("Execute CQL3 prepared query", Some(&prepared.text), Some(&request.params));
@@ -135,14 +136,18 @@ impl Engine {
         let id = statement_id_in_steps(keyspace, request.text, &self.inner.runtime).await;
         let mut plan = match self.take_planned(id) {
             Some(plan) => plan,
-            None => self.plan_text_in_steps(request.text, keyspace).await?,
+            None => {
+                let planned = self.plan_text_in_steps(request.text, keyspace).await;
+                planned.map_err(|error| self.inner.authorizer.unplanned(session, error))?
+            }
         };
+        is_scan.set(plan.is_scan());
+        check_count_of_text(&plan.markers, request.params.values)?;
+        self.inner.authorizer.authorize(session, &plan, &request.params)?;
         let masked = self.reads_masked(session, &plan);
         if masked && matches!(plan.action, Action::Select(_)) {
             plan = self.plan_as_in_steps(request.text, keyspace, true).await?;
         }
-        is_scan.set(plan.is_scan());
-        check_count_of_text(&plan.markers, request.params.values)?;
         let reply = ReplyTo::new(header, &request.params, None).masked(masked);
         let call = Call { plan: &plan, id, params: &request.params, reply, trace };
         call.step(|| "The statement is planned".to_owned());

@@ -3,8 +3,9 @@
 use cql_syntax::{Delete, Deletion};
 use schema::{ColumnKind, Table};
 
+use super::context::PlanContext;
 use super::modification::sort_by_column;
-use super::planner::{PlanContext, using, writable_table};
+use super::planner::{using, writable_table};
 use super::restrictions::{Restrictions, StatementKind};
 use super::terms::{Markers, undefined_column};
 use super::{Assignment, ClusteringChoice, Conditions, Modification, ModificationKind, Target, conditions};

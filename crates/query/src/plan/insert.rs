@@ -3,8 +3,9 @@
 use cql_syntax::Insert;
 use schema::{Column, ColumnKind, Table};
 
+use super::context::PlanContext;
 use super::modification::sort_by_column;
-use super::planner::{PlanContext, using, writable_table};
+use super::planner::{using, writable_table};
 use super::restrictions::check_dense_prefix;
 use super::terms::{Markers, Receiver, undefined_column};
 use super::{

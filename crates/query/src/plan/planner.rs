@@ -4,37 +4,20 @@ use std::rc::Rc;
 
 use cql_syntax::{Batch, BatchKind, Condition, Conditions, Statement, TableName, Using};
 use cql_types::CqlType;
-use planted::Planted;
 use runtime::Runtime;
 use schema::{Table, system_keyspaces};
 
+use super::context::PlanContext;
 use super::terms::{Markers, Receiver};
-use super::{Action, BatchPlan, Modification, Operand, Plan, Selected, delete, insert, selection_plan, update};
-use crate::Guardrails;
-use crate::catalog::Catalog;
+use super::{Action, BatchPlan, Modification, Operand, Plan, Selected, access, delete, insert, selection_plan, update};
 use crate::error::{QueryError, invalid};
-
-/// What planning needs besides the statement.
-#[derive(Clone, Copy)]
-pub(crate) struct PlanContext<'a> {
-    /// The schema.
-    pub(crate) catalog: &'a Catalog,
-    /// The keyspace for names without one.
-    pub(crate) keyspace: Option<&'a str>,
-    /// What statements may do.
-    pub(crate) guardrails: &'a Guardrails,
-    /// True for a client without UNMASK on the table: values of masked columns are shown as their masks show them.
-    pub(crate) masked: bool,
-    /// Mistakes that tests plant.
-    pub(crate) planted: Planted,
-}
 
 /// Plans a statement.
 pub(crate) fn plan(statement: Statement, context: PlanContext<'_>) -> Result<Plan, QueryError> {
     let is_qualified = is_qualified(&statement);
     let mut markers = Markers::default();
     let action = action(statement, context, &mut markers)?;
-    finish(action, markers, is_qualified)
+    finish(action, markers, is_qualified, context)
 }
 
 /// [`plan`] for a statement that may be a batch of thousands, with a pause after each of them.
@@ -58,7 +41,7 @@ pub(crate) async fn plan_in_steps(
         }
         other => action(other, context, &mut markers)?,
     };
-    finish(action, markers, is_qualified)
+    finish(action, markers, is_qualified, context)
 }
 
 fn action(statement: Statement, context: PlanContext<'_>, markers: &mut Markers) -> Result<Action, QueryError> {
@@ -74,7 +57,12 @@ fn action(statement: Statement, context: PlanContext<'_>, markers: &mut Markers)
     })
 }
 
-fn finish(action: Action, mut markers: Markers, is_qualified: bool) -> Result<Plan, QueryError> {
+fn finish(
+    action: Action,
+    mut markers: Markers,
+    is_qualified: bool,
+    context: PlanContext<'_>,
+) -> Result<Plan, QueryError> {
     let key_markers = match &action {
         Action::Modify(modification) => key_markers(&[&modification.key]),
         Action::SelectVirtual(select) => key_markers(&[&select.system_key]),
@@ -97,8 +85,22 @@ fn finish(action: Action, mut markers: Markers, is_qualified: bool) -> Result<Pl
     let is_quick = is_about_one && generators.is_empty();
     let has_order = !json.is_empty() || markers.iter().any(|marker| cql_types::has_order(&marker.ty));
     let has_masks = shows_masks(&action);
-    let warnings = Vec::new();
-    Ok(Plan { action, markers, generators, key_markers, has_order, json, is_quick, is_qualified, has_masks, warnings })
+    let requirements = access::needs(&action, context)?;
+    let (number, warnings) = (context.number, Vec::new());
+    Ok(Plan {
+        action,
+        number,
+        requirements,
+        markers,
+        generators,
+        key_markers,
+        has_order,
+        json,
+        is_quick,
+        is_qualified,
+        has_masks,
+        warnings,
+    })
 }
 
 /// True if the answer may have values of a table with masks: rows, or what a conditional statement found.
@@ -280,14 +282,15 @@ pub(crate) fn check_counters(
 /// The table that a modification is about, which must be one that takes modifications.
 pub(super) fn writable_table(name: &TableName, context: PlanContext<'_>) -> Result<crate::catalog::Found, QueryError> {
     let found = context.catalog.find(name.keyspace.as_deref().or(context.keyspace), &name.table)?;
-    if found.is_system && system_keyspaces::is_virtual(&found.table.keyspace) {
-        let (keyspace, table) = (&found.table.keyspace, &found.table.name);
-        return Err(invalid(format!("Modification is not supported by table {keyspace}.{table}")));
+    if !found.is_system {
+        return Ok(found);
     }
-    if found.is_system {
-        return Err(invalid(format!("the tables of keyspace {} cannot be written to", found.table.keyspace)));
-    }
-    Ok(found)
+    let (keyspace, table) = (found.table.keyspace.clone(), found.table.name.clone());
+    let message = match system_keyspaces::is_virtual(&keyspace) {
+        true => format!("Modification is not supported by table {keyspace}.{table}"),
+        false => format!("the tables of keyspace {keyspace} cannot be written to"),
+    };
+    Err(QueryError::Unwritable { keyspace, table, message })
 }
 
 /// USING: timestamp and time to live.

@@ -7,7 +7,7 @@ use cql_types::CqlType;
 use planted::Bug;
 use schema::{Column, ColumnId, ColumnKind, Table, UserTypes, system_keyspaces};
 
-use super::planner::PlanContext;
+use super::context::PlanContext;
 use super::restrictions::{Restrictions, StatementKind};
 use super::selectors::Selectors;
 use super::terms::{Markers, Receiver, undefined_column};

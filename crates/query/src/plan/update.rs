@@ -3,8 +3,9 @@
 use cql_syntax::Update;
 use schema::ColumnKind;
 
+use super::context::PlanContext;
 use super::modification::sort_by_column;
-use super::planner::{PlanContext, using, writable_table};
+use super::planner::{using, writable_table};
 use super::restrictions::{Restrictions, StatementKind};
 use super::terms::{Markers, undefined_column};
 use super::{Assignment, Modification, ModificationKind, Target, conditions};

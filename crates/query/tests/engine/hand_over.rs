@@ -15,7 +15,7 @@ use crate::requests::{KEYSPACE, ints, must};
 const AT_ONCE: i32 = 1_000;
 
 /// Begins all of them in one poll, in which no reply of another shard is seen, and waits for all.
-async fn all_at_once<F: Future>(requests: impl Iterator<Item = F>) -> Vec<F::Output> {
+pub async fn all_at_once<F: Future>(requests: impl Iterator<Item = F>) -> Vec<F::Output> {
     let mut requests: Vec<_> = requests.map(|request| (Box::pin(request), None)).collect();
     poll_fn(|context| {
         for (request, answer) in requests.iter_mut().filter(|(_, answer)| answer.is_none()) {

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
+use auth::networks::NetworkRules;
 use auth::{Access, AccessChange, PasswordHash, Settings};
 use cql_protocol::request::{Batch, BatchBuilder, BatchKind, BatchQuery, Execute, Prepare, Query, Request};
 use cql_protocol::response::ResponsePrefix;
@@ -94,17 +95,19 @@ enum Command {
     End,
 }
 
-/// What a node's clients may do.
+/// The rules for a node's clients.
 #[derive(Clone)]
 struct Rules {
     guardrails: Guardrails,
     access: Settings,
     masks_enabled: bool,
+    network_rules: NetworkRules,
 }
 
 impl Default for Rules {
     fn default() -> Self {
-        Rules { guardrails: Guardrails::default(), access: ALLOW_ALL, masks_enabled: false }
+        let network_rules = NetworkRules::default();
+        Rules { guardrails: Guardrails::default(), access: ALLOW_ALL, masks_enabled: false, network_rules }
     }
 }
 
@@ -159,7 +162,7 @@ where
     F: Fn(Client) -> Fut + Send + Sync + Copy,
     Fut: Future<Output = ()>,
 {
-    run(dir, shards, &Rules { access: SECURED, ..Rules::default() }, |client, _, _| test(client));
+    run_strict(dir, shards, NetworkRules::default(), test);
 }
 
 /// The same for one whose columns may have masks.
@@ -169,6 +172,15 @@ where
     Fut: Future<Output = ()>,
 {
     run(dir, shards, &Rules { access: SECURED, masks_enabled, ..Rules::default() }, |client, _, _| test(client));
+}
+
+/// The same with network rules.
+pub fn run_strict<F, Fut>(dir: &Path, shards: u16, network_rules: NetworkRules, test: F)
+where
+    F: Fn(Client) -> Fut + Send + Sync + Copy,
+    Fut: Future<Output = ()>,
+{
+    run(dir, shards, &Rules { access: SECURED, network_rules, ..Rules::default() }, |client, _, _| test(client));
 }
 
 /// The same for a test that looks below the engine.
@@ -250,7 +262,11 @@ where
                     internode: None,
                     metadata: metadata.take(),
                     links: None,
-                    options: EngineOptions { masks_enabled: seat.rules.masks_enabled, ..EngineOptions::default() },
+                    options: EngineOptions {
+                        masks_enabled: seat.rules.masks_enabled,
+                        network_rules: seat.rules.network_rules,
+                        ..EngineOptions::default()
+                    },
                     guardrails: seat.rules.guardrails.clone(),
                     strategies: Default::default(),
                     node: node_info(boot.number),
@@ -438,6 +454,13 @@ impl Client {
     /// The same engine's client that has logged in as a role.
     pub fn as_role(&self, role: &str) -> Client {
         let session = Session::new();
+        session.log_in(role);
+        Client { session, ..self.clone() }
+    }
+
+    /// The same with an address.
+    pub fn as_role_at(&self, address: SocketAddr, role: &str) -> Client {
+        let session = self.engine.connect(address);
         session.log_in(role);
         Client { session, ..self.clone() }
     }

@@ -18,6 +18,7 @@ mod harness;
 mod limits;
 mod masks;
 mod paging;
+mod permissions;
 mod requests;
 mod rings;
 mod roles;

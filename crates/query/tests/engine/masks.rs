@@ -319,6 +319,52 @@ fn a_conditional_statement_tells_no_masked_value() {
 }
 
 #[test]
+fn masked_columns_are_compared_by_who_may_compare_them() {
+    run_with_readers("masked-restricted", 1, |root| async move {
+        must(
+            &root,
+            "CREATE TABLE ks.m (k int PRIMARY KEY, name text MASKED WITH DEFAULT, age int MASKED WITH DEFAULT, v int)",
+        )
+        .await;
+        must(&root, "INSERT INTO ks.m (k, name, age, v) VALUES (1, 'alice', 40, 7)").await;
+        let (reader, seer) = (root.of("reader"), root.of("seer"));
+        let refusal = |columns: &str| {
+            format!(
+                "User reader has no UNMASK nor SELECT_MASKED permission on table ks.m, cannot query masked columns [{columns}]"
+            )
+        };
+        for (text, columns) in [
+            ("SELECT v FROM ks.m WHERE age = 40 ALLOW FILTERING", "age"),
+            ("SELECT v FROM ks.m WHERE age > 3 AND name = 'x' ALLOW FILTERING", "name, age"),
+            ("SELECT v FROM ks.m WHERE name IN ('alice', 'bob') ALLOW FILTERING", "name"),
+            ("UPDATE ks.m SET v = 1 WHERE k = 1 IF age = 39", "age"),
+            ("DELETE FROM ks.m WHERE k = 1 IF v = 3 AND name = 'x'", "name"),
+            (
+                "BEGIN BATCH UPDATE ks.m SET v = 1 WHERE k = 1 IF v = 8; UPDATE ks.m SET v = 1 WHERE k = 1 IF age = 3; APPLY BATCH",
+                "age",
+            ),
+        ] {
+            let error = reader.query(text).await.error();
+            assert_eq!(*error.message, *refusal(columns), "{text}");
+            let prepared = root.prepare(text).await;
+            let error = reader.execute_values(&prepared.id, &[]).await.error();
+            assert_eq!(*error.message, *refusal(columns), "{text}, prepared");
+            if text.starts_with("SELECT") {
+                assert!(values(&seer.query(text).await).is_some(), "{text}");
+            }
+        }
+        let restricted = "SELECT name FROM ks.m WHERE age = 40 ALLOW FILTERING";
+        for (statement, shown) in
+            [("GRANT SELECT_MASKED ON ks.m TO reader", &["****"][..]), ("GRANT UNMASK ON ks.m TO reader", &["alice"])]
+        {
+            must(&root, statement).await;
+            assert_eq!(texts(&reader.query(restricted).await), shown, "{statement}");
+        }
+        assert!(values(&reader.query("SELECT v FROM ks.m WHERE v = 7 ALLOW FILTERING").await).is_some());
+    });
+}
+
+#[test]
 fn masks_that_are_not_enabled_show_all_and_can_be_dropped() {
     let folder = Folder::new("masked-disabled");
     let attributes = Attributes { is_superuser: true, may_log_in: true, ..Attributes::default() };

@@ -203,6 +203,7 @@ fn plan_access(state: &ClusterState, intention: &[u8], engine: &Engine) -> Optio
 fn plan_statement(state: &ClusterState, intention: &[u8], inner: &Inner) -> Option<Entry> {
     let (schema, truncations) = (state.of::<SchemaDomain>(), state.of::<TruncationsDomain>());
     let intention = Intention::decode(intention).ok()?;
+    intention.check(state.of::<AccessDomain>(), inner.coordinator.storage().planted()).ok()?;
     let changes = intention.plan(schema, &inner.coordinator.ring(), &inner.strategies).ok()?.changes;
     let operations = NodesPlanner::of(state, &inner.strategies).beside(&changes).ok()?;
     let dropped = dropped_by(schema, &changes);

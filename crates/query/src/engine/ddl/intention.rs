@@ -10,14 +10,17 @@
 
 use std::collections::BTreeMap;
 
+use auth::{Access, Actor, Settings, Subject};
 use cql_syntax::{AlterTableAction, Properties, Statement};
 use metadata::DecodeError;
+use planted::{Bug, Planted};
 use schema::truncations::{Mark, TableTruncations, TruncationChange};
 use schema::{DdlContext, DdlPlan, Schema, SchemaChange, TableId, plan_ddl};
 use stdx::{Reader, varint};
 use topology::{Ring, Strategies};
 
 use crate::error::QueryError;
+use crate::plan::needs_of_statement;
 
 const VERSION: u8 = 1;
 /// The first byte of an [`Intention`] that names a role.
@@ -138,6 +141,17 @@ impl Intention {
             ignored.push(string(reader.varint_bytes()?)?);
         }
         Ok(Intention { new_id, now_micros, keyspace, ignored, creator, text: string(reader.rest())? })
+    }
+
+    /// Refuses what its role may not do by a state. It was checked when it was asked for, and a REVOKE may be before it in the log.
+    pub(super) fn check(&self, access: &Access, planted: Planted) -> Result<(), QueryError> {
+        // The node that named the role checks permissions. A leader that does not is one whose configuration is another.
+        const SETTINGS: Settings = Settings { authenticates: true, has_passwords: true, authorizes: true };
+        let Some(role) = self.creator.as_deref().filter(|_| !planted.is(Bug::LeaderDoesNotCheck)) else {
+            return Ok(());
+        };
+        let needs = needs_of_statement(&cql_syntax::parse(&self.text)?, self.keyspace.as_deref())?;
+        Ok(Subject::new(access, Actor::Role(role), SETTINGS).check_all(&needs)?)
     }
 
     /// Plans the statement on a state, for the nodes of a ring and the strategies that keyspaces may name. The node that was asked decides if columns may

@@ -2,7 +2,8 @@
 //!
 //! | from | event | to |
 //! |---|---|---|
-//! | asked | the guardrails of this node refuse it, or it gives a column a mask and this node's configuration enables none | answered: the refusal |
+//! | asked | its role has lost the permission, or the guardrails of this node refuse it | answered: the refusal |
+//! | asked | it gives a column a mask, and this node's configuration enables none | answered: the refusal |
 //! | asked | the snapshots of what it drops are made | proposed |
 //! | proposed | the group applied it | answered: the event, with warnings |
 //! | proposed | the leader refused it: this node, whose state is as late, plans it itself | answered: the refusal, or that nothing changes |
@@ -76,6 +77,9 @@ impl<'a> SchemaStatement<'a> {
                 creator: self.creator.clone(),
                 text: self.text.to_owned(),
             };
+            let check = || intention.check(engine.access().state(), engine.inner.coordinator.storage().planted());
+            // It has waited for its turn, or was refused: before snapshots are made of what it drops.
+            check()?;
             let schema = engine.schema();
             if schema::sets_mask(&statement) && !engine.inner.masks_enabled {
                 let ring = engine.inner.coordinator.ring();
@@ -105,6 +109,7 @@ impl<'a> SchemaStatement<'a> {
                     return Ok(DdlOutcome { event, warnings });
                 }
                 (Answered::Refused, _) => {
+                    check()?;
                     // The state is as late as the refusal now. Where it can be carried out after all, others have changed the schema since.
                     let ring = engine.inner.coordinator.ring();
                     let plan = intention.plan(&engine.schema(), &ring, &engine.inner.strategies)?;

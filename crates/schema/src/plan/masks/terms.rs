@@ -56,7 +56,9 @@ impl Untyped for MaskTerm<'_> {
 fn fit(term: &Term, ty: &CqlType) -> Fit {
     let all = |fits: &mut dyn Iterator<Item = Fit>| fits.min().unwrap_or(Fit::Weak);
     match (term, ty) {
-        (Term::Null | Term::Marker(_), _) => Fit::Weak,
+        // Calls are refused where they are evaluated, in words that say so.
+        (Term::Null | Term::Marker(_), _)
+        | (Term::Function { .. } | Term::Operation { .. } | Term::Negation(_) | Term::Conversion { .. }, _) => Fit::Weak,
         (Term::Literal(literal), _) => Argument::literal(literal).fit(ty),
         (Term::Cast { ty: hint, .. }, _) => {
             CqlType::parse(hint).map_or(Fit::No, |hint| functions::fit_of_type(&hint, ty))

@@ -178,7 +178,7 @@ fn a_mask_must_be_one_of_the_columns_type() {
         assert_eq!(masking.refusal(&create), sentence);
     }
     let call = masking.refusal("ALTER TABLE t ALTER n MASKED WITH mask_replace(abs(-1))");
-    assert!(call.contains("abs(-1)"), "{call}");
+    assert_eq!(call, "The arguments of a mask are constants, which abs(-1) is not");
     assert_eq!(masking.run("ALTER TABLE t ALTER n MASKED WITH mask_replace((int)1)"), Ok(1), "a hint is no call");
 }
 
