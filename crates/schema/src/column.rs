@@ -59,7 +59,7 @@ pub struct Column {
     pub position: u16,
     /// The order of a clustering column; [`Order::Asc`] for the others.
     pub order: Order,
-    /// What takes the place of its values for clients without UNMASK.
+    /// The mask that takes the place of its values for clients without UNMASK.
     pub mask: Option<Box<ColumnMask>>,
 }
 

@@ -5,10 +5,10 @@ use std::fmt;
 use cql_types::CqlType;
 use functions::{Argument, Call};
 
-/// What one column may have of masks: bounds a statement's text, and so the log.
+/// The most arguments of a mask.
 pub const MASK_ARGUMENTS_MAX: usize = 16;
 
-/// A native masking function, applied to a column's values with these arguments behind each.
+/// A native masking function, applied to a column's values with these arguments after each.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ColumnMask {
     /// Its name, without `system.`.

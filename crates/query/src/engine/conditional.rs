@@ -14,6 +14,7 @@ use super::agreed;
 use super::batch::modification_of;
 use super::call::Call;
 use super::guarded::guard_write_levels;
+use super::masks;
 use super::reply::ReplyTo;
 use super::write::seconds;
 use crate::error::{QueryError, invalid, level};
@@ -170,7 +171,7 @@ impl Engine {
         }
         check_one_table(&modifications)?;
         let first = modifications.first().expect("one of them is conditional");
-        let masked = statements.iter().any(|(prepared, _, _)| self.reads_masked(session, &prepared.plan));
+        let masked = statements.iter().any(|(prepared, _, _)| masks::reads_masked(self, session, &prepared.plan));
         let mut request = Request::new(&first.table, true).masked(masked);
         for ((modification, values), generated) in modifications.iter().zip(&values).zip(&generated) {
             let binds = Binds { values, generated, long_texts_checked: true };

@@ -9,7 +9,7 @@ use super::failed::FailedKind;
 use super::prepare::TEXT_NOW_BYTES_MAX;
 use super::read::check_page_size;
 use super::reply::{ReplyTo, replace_by_error, warn_of_use};
-use super::{Engine, count};
+use super::{Engine, count, masks};
 use crate::error::QueryError;
 use crate::execute::bind::{check_count_of_text, with_ordered, with_values};
 use crate::plan::{Action, Binds, Plan};
@@ -29,9 +29,9 @@ impl Engine {
         let start = out.len();
         let outcome = self.prepared(request.id).and_then(|prepared| {
             self.inner.authorizer.authorize(session, &prepared.plan, &request.params)?;
-            let masked = self.reads_masked(session, &prepared.plan);
+            let masked = masks::reads_masked(self, session, &prepared.plan);
             let reply = ReplyTo::new(header, &request.params, request.result_metadata_id).masked(masked);
-            let Some(plan) = self.plan_now(&prepared, masked)? else { return Ok(Outcome::MustWait) };
+            let Some(plan) = masks::plan_now(self, &prepared, masked)? else { return Ok(Outcome::MustWait) };
             let call = Call { plan, id: prepared.id, params: &request.params, reply, trace: None };
             let outcome = self.try_call(session, &call, out);
             // Not by `inspect_err`, which would copy each outcome.
@@ -75,12 +75,12 @@ impl Engine {
         let plan = self.check_keyspace(request.params.keyspace).and_then(|()| self.plan_text(request.text, keyspace));
         let plan = plan.map_err(|error| self.inner.authorizer.unplanned(session, error));
         let outcome = plan.and_then(|plan| {
-            let masked = self.reads_masked(session, &plan);
+            let masked = masks::reads_masked(self, session, &plan);
             let reply = ReplyTo::new(header, &request.params, None).masked(masked);
             let id = statement_id(keyspace, request.text);
             check_count_of_text(&plan.markers, request.params.values)?;
             self.inner.authorizer.authorize(session, &plan, &request.params)?;
-            let of_masked = if masked { self.masked_text(&plan, request.text, keyspace)? } else { None };
+            let of_masked = if masked { masks::masked_text(self, &plan, request.text, keyspace)? } else { None };
             let call =
                 Call { plan: of_masked.as_ref().unwrap_or(&plan), id, params: &request.params, reply, trace: None };
             let outcome = self.try_call(session, &call, out);

@@ -69,51 +69,12 @@ impl Engine {
 
     /// Plans a text.
     pub(super) fn plan_text(&self, text: &str, keyspace: Option<&str>) -> Result<Plan, QueryError> {
-        self.plan_as(text, keyspace, false)
-    }
-
-    /// Plans a text for clients that see values of masked columns, or for those that do not.
-    pub(super) fn plan_as(&self, text: &str, keyspace: Option<&str>, masked: bool) -> Result<Plan, QueryError> {
-        let statement = cql_syntax::parse(text)?;
-        plan(statement, plan_context(self, &self.inner.catalog.borrow(), keyspace, (text, masked)))
+        plan_as(self, text, keyspace, false)
     }
 
     /// Plans a text of any length, with pauses.
     pub(super) async fn plan_text_in_steps(&self, text: &str, keyspace: Option<&str>) -> Result<Plan, QueryError> {
-        self.plan_as_in_steps(text, keyspace, false).await
-    }
-
-    /// [`Engine::plan_as`] for a text of any length, with pauses.
-    pub(super) async fn plan_as_in_steps(
-        &self,
-        text: &str,
-        keyspace: Option<&str>,
-        masked: bool,
-    ) -> Result<Plan, QueryError> {
-        if text.len() <= TEXT_NOW_BYTES_MAX {
-            return self.plan_as(text, keyspace, masked);
-        }
-        let runtime = &self.inner.runtime;
-        let mut scan = cql_syntax::Scan::begin(text)?;
-        let long = loop {
-            if let Some(long) = scan.step()? {
-                break long;
-            }
-            runtime.maybe_yield().await;
-        };
-        let mut parse = cql_syntax::Parse::with_long(text, &long)?;
-        let statement = loop {
-            if let Some(statement) = parse.step()? {
-                break statement;
-            }
-            runtime.maybe_yield().await;
-        };
-        runtime.yield_now().await;
-        let catalog = self.catalog();
-        let context = plan_context(self, &catalog, keyspace, (text, masked));
-        let plan = plan_in_steps(statement, context, runtime).await?;
-        runtime.yield_now().await;
-        Ok(plan)
+        plan_as_in_steps(self, text, keyspace, false).await
     }
 
     /// Plans a text in the form of a prepared statement, without keeping it.
@@ -189,6 +150,45 @@ impl Engine {
             let _ = install.await;
         }
     }
+}
+
+/// Plans a text for clients that see values of masked columns, or for those that do not.
+pub(super) fn plan_as(engine: &Engine, text: &str, keyspace: Option<&str>, masked: bool) -> Result<Plan, QueryError> {
+    let statement = cql_syntax::parse(text)?;
+    plan(statement, plan_context(engine, &engine.inner.catalog.borrow(), keyspace, (text, masked)))
+}
+
+/// [`plan_as`] for a text of any length, with pauses.
+pub(super) async fn plan_as_in_steps(
+    engine: &Engine,
+    text: &str,
+    keyspace: Option<&str>,
+    masked: bool,
+) -> Result<Plan, QueryError> {
+    if text.len() <= TEXT_NOW_BYTES_MAX {
+        return plan_as(engine, text, keyspace, masked);
+    }
+    let runtime = &engine.inner.runtime;
+    let mut scan = cql_syntax::Scan::begin(text)?;
+    let long = loop {
+        if let Some(long) = scan.step()? {
+            break long;
+        }
+        runtime.maybe_yield().await;
+    };
+    let mut parse = cql_syntax::Parse::with_long(text, &long)?;
+    let statement = loop {
+        if let Some(statement) = parse.step()? {
+            break statement;
+        }
+        runtime.maybe_yield().await;
+    };
+    runtime.yield_now().await;
+    let catalog = engine.catalog();
+    let context = plan_context(engine, &catalog, keyspace, (text, masked));
+    let plan = plan_in_steps(statement, context, runtime).await?;
+    runtime.yield_now().await;
+    Ok(plan)
 }
 
 /// True if clients that know the one statement can run the other: its markers and result columns are the same.

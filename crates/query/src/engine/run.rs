@@ -11,9 +11,10 @@ use schema::{ChangeTarget, ChangeType, SchemaEvent};
 
 use super::call::Call;
 use super::failed::FailedKind;
+use super::prepare::plan_as_in_steps;
 use super::read::check_page_size;
 use super::reply::{ReplyTo, replace_by_error, warn_of_use};
-use super::{Engine, count};
+use super::{Engine, count, masks};
 use crate::Session;
 use crate::catalog::no_keyspace;
 use crate::control::DdlOutcome;
@@ -89,9 +90,9 @@ impl Engine {
                 if let Some(trace) = trace {
                     trace.request("Execute CQL3 prepared query", Some(&prepared.text), Some(&request.params));
                 }
-                let masked = self.reads_masked(session, &prepared.plan);
+                let masked = masks::reads_masked(self, session, &prepared.plan);
                 let reply = ReplyTo::new(header, &request.params, request.result_metadata_id).masked(masked);
-                let plan = self.plan_in_time(&prepared, masked).await?;
+                let plan = masks::plan_in_time(self, &prepared, masked).await?;
                 let call = Call { plan, id: prepared.id, params: &request.params, reply, trace };
                 let keyspace = prepared.keyspace.as_deref();
                 let start = out.len();
@@ -144,9 +145,9 @@ impl Engine {
         is_scan.set(plan.is_scan());
         check_count_of_text(&plan.markers, request.params.values)?;
         self.inner.authorizer.authorize(session, &plan, &request.params)?;
-        let masked = self.reads_masked(session, &plan);
+        let masked = masks::reads_masked(self, session, &plan);
         if masked && matches!(plan.action, Action::Select(_)) {
-            plan = self.plan_as_in_steps(request.text, keyspace, true).await?;
+            plan = plan_as_in_steps(self, request.text, keyspace, true).await?;
         }
         let reply = ReplyTo::new(header, &request.params, None).masked(masked);
         let call = Call { plan: &plan, id, params: &request.params, reply, trace };

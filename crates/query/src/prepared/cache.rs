@@ -25,7 +25,7 @@ pub(crate) struct Prepared {
     pub(crate) epoch: u64,
     /// The plan.
     pub(crate) plan: Plan,
-    /// That for clients that read masked columns through their masks, of a SELECT of a table with masks, once such a client has run it.
+    /// The plan for clients that read masked columns through their masks, of a SELECT of a table with masks, once such a client has run it.
     pub(crate) masked: OnceCell<Plan>,
 }
 

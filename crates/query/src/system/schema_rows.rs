@@ -94,7 +94,7 @@ pub(super) fn push_column_masks(rows: &mut Rows<'_>, table: &Table) {
     }
 }
 
-/// A null argument has an empty text, and is told apart by the list of nulls.
+/// A null argument has an empty text, and differs by the list of nulls.
 fn push_column_mask(rows: &mut Rows<'_>, table: &Table, column: &str, mask: &ColumnMask) {
     let types: Vec<String> = mask.arguments.iter().map(|argument| argument.ty.to_string()).collect();
     let value = |argument: &MaskArgument| {

@@ -117,7 +117,7 @@ impl Request<'_> {
 /// A column of the result.
 struct Shown<'t> {
     selected: Selected,
-    /// What its values are shown through.
+    /// The mask that its values are shown through.
     mask: Option<Masking<'t>>,
 }
 

@@ -58,7 +58,9 @@ fn fit(term: &Term, ty: &CqlType) -> Fit {
     match (term, ty) {
         // Calls are refused where they are evaluated, in words that say so.
         (Term::Null | Term::Marker(_), _)
-        | (Term::Function { .. } | Term::Operation { .. } | Term::Negation(_) | Term::Conversion { .. }, _) => Fit::Weak,
+        | (Term::Function { .. } | Term::Operation { .. } | Term::Negation(_) | Term::Conversion { .. }, _) => {
+            Fit::Weak
+        }
         (Term::Literal(literal), _) => Argument::literal(literal).fit(ty),
         (Term::Cast { ty: hint, .. }, _) => {
             CqlType::parse(hint).map_or(Fit::No, |hint| functions::fit_of_type(&hint, ty))
