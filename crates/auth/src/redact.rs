@@ -1,7 +1,7 @@
 //! Redaction of passwords in statement texts, before a text leaves: for logs, slow statements, traces, audit, messages.
 //!
 //! A lexer of its own, since texts that no parser accepts have passwords too: what follows the word PASSWORD is hidden, in quotes of any kind, and up to the
-//! end where a quote is not closed. A text is redacted before it is cut: of a piece no function knows that it is in a password.
+//! end where a quote is not closed. Of a text that is cut only the beginning may be redacted: of another piece no function knows that it is in a password.
 
 use std::borrow::Cow;
 use std::ops::Range;

@@ -39,7 +39,7 @@ pub use domain::{AccessDomain, LowBoundDomain, SchemaDomain, TruncationsDomain, 
 pub use engine::{
     EndpointsError, Engine, EngineStats, FAILED_KINDS, FailedCounts, FailedKind, Ran, StatementSummary, announce_node,
     clean_up, clean_up_table, delete_left, deliver_hints, disk_bytes, endpoints, finish_left, finished_left, hand_on,
-    has_left, log_ends, low_bound, refuse_left, settings, unplaced,
+    has_left, log_ends, low_bound, propose_first_superuser, refuse_left, settings, unplaced,
 };
 pub use event::{Event, NodeEvent};
 pub use guardrails::{ConsistencyLevels, Guardrails, Listed, Threshold, ThresholdUnit};

@@ -87,7 +87,7 @@ impl<'e> Trace<'e> {
         traced.request = request;
         let mut put = |name: &str, value: String| traced.parameters.insert(name.to_owned(), value);
         if let Some(text) = text {
-            put("query", cut(text.to_owned()));
+            put("query", shown(text));
         }
         let Some(params) = params else { return };
         put("consistency_level", params.consistency.name().to_owned());
@@ -115,13 +115,14 @@ fn clamp(micros: u32) -> i32 {
     i32::try_from(micros).unwrap_or(i32::MAX)
 }
 
-fn cut(mut text: String) -> String {
-    if text.len() > TRACE_TEXT_MAX {
-        let end = (0..=TRACE_TEXT_MAX).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
-        text.truncate(end);
-        text.push('…');
+/// A statement's text as traces show it: cut, and without passwords. The cut comes first, since a text may be long: of its beginning no password is missed.
+pub(crate) fn shown(text: &str) -> String {
+    let end = (0..=TRACE_TEXT_MAX.min(text.len())).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
+    let mut shown = auth::redact(&text[..end]).into_owned();
+    if end < text.len() {
+        shown.push('…');
     }
-    text
+    shown
 }
 
 impl Traced {

@@ -1,4 +1,4 @@
-//! Grants that follow objects: what a schema change makes is its creator's, and what it drops leaves no grants behind.
+//! Grants that follow objects: what a schema change makes is its creator's, and no grants of what it drops are left.
 
 use auth::{Access, AccessChange, Actor, Resource, Settings, Subject};
 use schema::{Schema, SchemaChange};

@@ -294,4 +294,20 @@ mod tests {
         }
         assert_eq!(plan(of(Requester::Role("nobody".to_owned()), "CREATE ROLE r")), 0);
     }
+
+    proptest::proptest! {
+        #[test]
+        fn bytes_of_chance_are_no_panic(
+            head in proptest::collection::vec(0u8..4, 0..4),
+            tail in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..40),
+            text in "(CREATE|ALTER|DROP|LIST|GRANT) (ROLE|USER|ROLES|a|SELECT ON t) .{0,20}",
+        ) {
+            let schema = Schema::empty();
+            let schemas = Schemas { users: &schema, system: &schema };
+            let plan = |bytes: &[u8]| plan_bytes(bytes, &Access::default(), schemas, &BTreeSet::new());
+            plan(&[&[ACCESS][..], &head, &tail].concat());
+            let intention = AccessIntention { requester: Requester::Maintenance, settings: SETTINGS, keyspace: None, text };
+            plan(&intention.to_bytes());
+        }
+    }
 }

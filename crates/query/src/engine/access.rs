@@ -29,103 +29,100 @@ use crate::error::QueryError;
 /// Between two attempts to make the first superuser.
 const AGAIN: Duration = Duration::from_secs(1);
 
-impl Engine {
-    /// Carries out a statement of a session, and appends its answer.
-    pub(super) async fn run_access(
-        &self,
-        session: &Session,
-        header: &FrameHeader,
-        statement: &AccessStatement,
-        keyspace: Option<&str>,
-        out: &mut Vec<u8>,
-    ) -> Result<(), QueryError> {
-        if statement.is_list() {
-            let (access, catalog) = (self.access(), self.catalog());
-            let listed = auth::list(&access.subject(session.actor()), schemas(&catalog), statement, keyspace)?;
-            write_listed(&listed, header, out);
-            return Ok(());
-        }
-        self.check_access(session, statement, keyspace)?;
-        let mut statement = statement.clone();
-        if let Some(password) = auth::plain_password(&statement) {
-            let hash = self.hash(password.to_owned(), session).await?;
-            auth::set_hash(&mut statement, &hash);
-        }
-        let settings = self.access().settings();
-        let intention = AccessIntention::new(&statement, (session.actor(), settings), keyspace);
-        let warnings = match self.control().call(LEADER, ControlRequest::Access { intention }).await {
-            Ok(ControlReply::Access(outcome)) => outcome?,
-            Ok(reply) => panic!("shard 0 answers a statement about roles with its outcome, not with {reply:?}"),
-            Err(gone) => return Err(QueryError::Server { message: gone.to_string() }),
-        };
-        let start = out.len();
-        write_void(out, header.version, header.stream);
-        insert_warnings(out, start, &warnings);
-        Ok(())
+/// Carries out a statement of a session, and appends its answer.
+pub(super) async fn run_access(
+    engine: &Engine,
+    session: &Session,
+    (header, statement): (&FrameHeader, &AccessStatement),
+    keyspace: Option<&str>,
+    out: &mut Vec<u8>,
+) -> Result<(), QueryError> {
+    if statement.is_list() {
+        let (access, catalog) = (engine.access(), engine.catalog());
+        let listed = auth::list(&access.subject(session.actor()), schemas(&catalog), statement, keyspace)?;
+        write_listed(&listed, header, out);
+        return Ok(());
     }
-
-    /// Refuses a statement that the session may not send or that makes no sense. A password costs no hash before.
-    pub(super) fn check_access(
-        &self,
-        session: &Session,
-        statement: &AccessStatement,
-        keyspace: Option<&str>,
-    ) -> Result<(), QueryError> {
-        let (access, catalog, ring) = (self.access(), self.catalog(), self.inner.coordinator.ring());
-        check(statement, (&access, session.actor()), (&catalog, &ring), keyspace)
+    check_access(engine, session, statement, keyspace)?;
+    let mut statement = statement.clone();
+    if let Some(password) = auth::plain_password(&statement) {
+        let hash = hash(engine, password.to_owned(), session).await?;
+        auth::set_hash(&mut statement, &hash);
     }
+    let settings = engine.access().settings();
+    let intention = AccessIntention::new(&statement, (session.actor(), settings), keyspace);
+    let warnings = match engine.control().call(LEADER, ControlRequest::Access { intention }).await {
+        Ok(ControlReply::Access(outcome)) => outcome?,
+        Ok(reply) => panic!("shard 0 answers a statement about roles with its outcome, not with {reply:?}"),
+        Err(gone) => return Err(QueryError::Server { message: gone.to_string() }),
+    };
+    let start = out.len();
+    write_void(out, header.version, header.stream);
+    insert_warnings(out, start, &warnings);
+    Ok(())
+}
 
-    async fn hash(&self, password: String, session: &Session) -> Result<PasswordHash, QueryError> {
-        let hasher = self.inner.password_hasher.as_ref().expect("a node where passwords are set has a hasher");
-        let hashed = hasher.hash(password, session.client()).await;
-        hashed.map_err(|busy| QueryError::Overloaded { message: busy.to_string() })
-    }
+/// Refuses a statement that the session may not send or that makes no sense. A password costs no hash before.
+pub(super) fn check_access(
+    engine: &Engine,
+    session: &Session,
+    statement: &AccessStatement,
+    keyspace: Option<&str>,
+) -> Result<(), QueryError> {
+    let (access, catalog, ring) = (engine.access(), engine.catalog(), engine.inner.coordinator.ring());
+    check(statement, (&access, session.actor()), (&catalog, &ring), keyspace)
+}
 
-    /// Carries out a statement on shard 0 of the node that was asked. Gives its warnings.
-    pub(super) async fn lead_access(&self, intention: &AccessIntention) -> Result<Vec<String>, QueryError> {
-        let _turn = self.proposer().turn().await;
-        let plan = || {
-            let (access, catalog) = (self.access(), self.catalog());
-            intention.plan(access.state(), schemas(&catalog), &datacenters(&self.inner.coordinator.ring()))
-        };
-        for _ in 0..TRIES_MAX {
-            let planned = plan();
-            match ask(self, intention.to_bytes(), TimeoutKind::Other).await {
-                Answered::Applied { .. } => return Ok(planned.unwrap_or_default().warnings),
-                Answered::Refused => {
-                    // The state is as late as the refusal now. Where it can be carried out after all, others have changed it since.
-                    let plan = plan()?;
-                    if plan.changes.is_empty() {
-                        return Ok(plan.warnings);
-                    }
-                }
-                Answered::Again => {}
-                Answered::Failed(message) => return Err(QueryError::Server { message }),
-            }
-        }
-        Err(QueryError::Server { message: "roles changed too often meanwhile; try again".to_owned() })
-    }
+async fn hash(engine: &Engine, password: String, session: &Session) -> Result<PasswordHash, QueryError> {
+    let hasher = engine.inner.password_hasher.as_ref().expect("a node where passwords are set has a hasher");
+    let hashed = hasher.hash(password, session.client()).await;
+    hashed.map_err(|busy| QueryError::Overloaded { message: busy.to_string() })
+}
 
-    /// Makes the first superuser of the cluster, unless one was ever made; on shard 0. Tries until the cluster has a leader that answers. True if it was made by
-    /// a proposal of this node: its password is the one that counts.
-    pub async fn propose_first_superuser(&self, name: &str, hash: &PasswordHash) -> bool {
-        let intention = FirstSuperuser { name: name.to_owned(), hash: hash.clone() }.to_bytes();
-        while !self.access().state().is_bootstrap_done() {
-            let turn = self.proposer().turn().await;
-            let answer = ask(self, intention.clone(), TimeoutKind::Other).await;
-            drop(turn);
-            match answer {
-                Answered::Applied { .. } => return true,
-                Answered::Refused | Answered::Again => {}
-                Answered::Failed(reason) => {
-                    tracing::warn!(reason, "cannot make the first superuser; retrying");
-                    self.inner.runtime.sleep(AGAIN).await;
+/// Carries out a statement on shard 0 of the node that was asked. Gives its warnings.
+pub(super) async fn lead_access(engine: &Engine, intention: &AccessIntention) -> Result<Vec<String>, QueryError> {
+    let _turn = engine.proposer().turn().await;
+    let plan = || {
+        let (access, catalog) = (engine.access(), engine.catalog());
+        intention.plan(access.state(), schemas(&catalog), &datacenters(&engine.inner.coordinator.ring()))
+    };
+    for _ in 0..TRIES_MAX {
+        let planned = plan();
+        match ask(engine, intention.to_bytes(), TimeoutKind::Other).await {
+            Answered::Applied { .. } => return Ok(planned.unwrap_or_default().warnings),
+            Answered::Refused => {
+                // The state is as late as the refusal now. Where it can be carried out after all, others have changed it since.
+                let plan = plan()?;
+                if plan.changes.is_empty() {
+                    return Ok(plan.warnings);
                 }
             }
+            Answered::Again => {}
+            Answered::Failed(message) => return Err(QueryError::Server { message }),
         }
-        // An attempt of this node without an answer may have made it.
-        let access = self.access();
-        let made = access.state().role(name).and_then(|role| role.attributes().hash.as_ref());
-        made == Some(hash)
     }
+    Err(QueryError::Server { message: "roles changed too often meanwhile; try again".to_owned() })
+}
+
+/// Makes the first superuser of the cluster, unless one was ever made; on shard 0. Tries until the cluster has a leader that answers. True if it was made by
+/// a proposal of this node: its password is the one that counts.
+pub async fn propose_first_superuser(engine: &Engine, name: &str, hash: &PasswordHash) -> bool {
+    let intention = FirstSuperuser { name: name.to_owned(), hash: hash.clone() }.to_bytes();
+    while !engine.access().state().is_bootstrap_done() {
+        let turn = engine.proposer().turn().await;
+        let answer = ask(engine, intention.clone(), TimeoutKind::Other).await;
+        drop(turn);
+        match answer {
+            Answered::Applied { .. } => return true,
+            // Another node's attempt was first, and its entry is applied here; or the leader is of a release that knows no roles.
+            Answered::Refused if engine.access().state().is_bootstrap_done() => break,
+            Answered::Refused | Answered::Again => {}
+            Answered::Failed(reason) => tracing::warn!(reason, "cannot make the first superuser; retrying"),
+        }
+        engine.inner.runtime.sleep(AGAIN).await;
+    }
+    // An attempt of this node without an answer may have made it.
+    let access = engine.access();
+    let made = access.state().role(name).and_then(|role| role.attributes().hash.as_ref());
+    made == Some(hash)
 }

@@ -56,7 +56,10 @@ impl Engine {
             let prepared = self.batch_prepared(&statement)?;
             let modification = modification_of(&prepared)?;
             check_count_in_batch(&prepared.plan.markers, statement.values)?;
-            self.inner.authorizer.authorize_part(session, &prepared.plan, &statement.query)?;
+            // The task says if another statement has a fault that comes before a missing permission.
+            if inner.authorizer.authorize_part(session, &prepared.plan, &statement.query).is_err() {
+                return Ok(Outcome::MustWait);
+            }
             // Counters are read before they are changed, each for itself.
             if !prepared.plan.is_quick || modification.counts {
                 return Ok(Outcome::MustWait);
@@ -168,7 +171,9 @@ impl Engine {
             };
             let modification = modification_of(&prepared)?;
             check_count_in_batch(&prepared.plan.markers, statement.values)?;
-            self.inner.authorizer.authorize_part(session, &prepared.plan, &statement.query)?;
+            if let Err(refusal) = self.inner.authorizer.authorize_part(session, &prepared.plan, &statement.query) {
+                return Err(first_fault(self, request, keyspace, refusal).await);
+            }
             has_counters |= modification.counts;
             has_others |= !modification.counts;
             check_counters(request.kind == BatchKind::Counter, is_logged, has_counters, has_others)?;
@@ -265,6 +270,33 @@ impl Engine {
 
 /// The binds of what has no markers.
 const NO_BINDS: Binds<'static> = Binds { values: &[], generated: &[], long_texts_checked: false };
+
+/// The error of a batch of which a statement is refused: as in Cassandra, what the preparation of any of them refuses comes first.
+#[cold]
+pub(super) async fn first_fault(
+    engine: &Engine,
+    batch: &Batch<'_>,
+    keyspace: Option<&str>,
+    refusal: QueryError,
+) -> QueryError {
+    for statement in batch.statements() {
+        let prepared = match statement.query {
+            BatchQuery::Prepared(_) => engine.batch_prepared(&statement),
+            BatchQuery::Text(text) => engine.plan_unprepared_in_steps(text, keyspace).await.map(Rc::new),
+        };
+        let checked = prepared.and_then(|prepared| {
+            modification_of(&prepared)?;
+            check_count_in_batch(&prepared.plan.markers, statement.values)
+        });
+        match checked {
+            // Cassandra plans it, and refuses it when it is executed.
+            Ok(()) | Err(QueryError::Unwritable { .. }) => {}
+            Err(fault) => return fault,
+        }
+        engine.inner.runtime.maybe_yield().await;
+    }
+    refusal
+}
 
 /// All statements of a batch share its timestamp, unless one brings its own.
 fn statement_time(modification: &Modification, binds: &Binds<'_>, batch: WriteTime) -> Result<WriteTime, QueryError> {

@@ -11,7 +11,7 @@ use topology::{ConsistencyLevel, ReplicationStrategy};
 
 use super::Engine;
 use super::agreed;
-use super::batch::modification_of;
+use super::batch::{first_fault, modification_of};
 use super::call::Call;
 use super::guarded::guard_write_levels;
 use super::masks;
@@ -152,7 +152,9 @@ impl Engine {
             let markers = &prepared.plan.markers;
             check_count_in_batch(markers, statement.values)?;
             // Those before the first conditional one have been checked, which costs a comparison here.
-            self.inner.authorizer.authorize_part(session, &prepared.plan, &statement.query)?;
+            if let Err(refusal) = self.inner.authorizer.authorize_part(session, &prepared.plan, &statement.query) {
+                return Err(first_fault(self, batch, keyspace, refusal).await);
+            }
             let values = with_values(markers, statement.values, |values| Ok(values.to_vec()))?;
             self.check_long_texts(markers, &values).await?;
             let replaced = replaced(&prepared.plan, &values)?;

@@ -4,7 +4,9 @@ use cluster::coordinator::{Hints, hand_on};
 use runtime::{Group, Responder};
 
 use super::Engine;
+use super::access::lead_access;
 use super::cleanup::serve_clean_up;
+use super::ddl::{lead_ddl, lead_truncate};
 use super::follow::lead_catch_up;
 use super::low_bound::left;
 use crate::control::{ControlReply, ControlRequest};
@@ -16,20 +18,20 @@ impl Engine {
             ControlRequest::Access { intention } => {
                 let engine = self.clone();
                 self.inner.runtime.spawn(Group::Query, async move {
-                    responder.reply(ControlReply::Access(engine.lead_access(&intention).await));
+                    responder.reply(ControlReply::Access(lead_access(&engine, &intention).await));
                 });
             }
             ControlRequest::Ddl { text, keyspace, creator } => {
                 let engine = self.clone();
                 self.inner.runtime.spawn(Group::Query, async move {
-                    let outcome = engine.lead_ddl(&text, keyspace.as_deref(), creator).await;
+                    let outcome = lead_ddl(&engine, &text, keyspace.as_deref(), creator).await;
                     responder.reply(ControlReply::Ddl(outcome));
                 });
             }
             ControlRequest::Truncate { keyspace, table } => {
                 let engine = self.clone();
                 self.inner.runtime.spawn(Group::Query, async move {
-                    let outcome = engine.lead_truncate(&keyspace, &table).await;
+                    let outcome = lead_truncate(&engine, &keyspace, &table).await;
                     responder.reply(ControlReply::Truncated(outcome));
                 });
             }

@@ -67,12 +67,6 @@ impl Engine {
         }
     }
 
-    /// Empties a table, on shard 0.
-    pub(super) async fn lead_truncate(&self, keyspace: &str, name: &str) -> Result<(), QueryError> {
-        let _turn = self.proposer().turn().await;
-        TruncateStatement::new(self, keyspace, name).run().await
-    }
-
     /// Gives the turn to ask for a schema change, and all that must not happen meanwhile.
     pub(super) fn proposer(&self) -> &Proposer {
         self.inner.proposer.as_ref().expect("shard 0 has the metadata log")
@@ -92,17 +86,6 @@ impl Engine {
     /// This node's part in the metadata group. On shard 0.
     pub fn group(&self) -> &Driver {
         self.inner.group.get().expect("shard 0 has the metadata log")
-    }
-
-    /// Carries out a schema statement, on shard 0 of the node that was asked.
-    pub(super) async fn lead_ddl(
-        &self,
-        text: &str,
-        keyspace: Option<&str>,
-        creator: Option<String>,
-    ) -> Result<DdlOutcome, QueryError> {
-        let turn = self.proposer().turn().await;
-        SchemaStatement::new(self, turn, text, keyspace, creator).run().await
     }
 
     /// Writes all that memory has of the tables to files, of which a snapshot is made before they are emptied or dropped. Does nothing where no
@@ -180,4 +163,21 @@ impl Engine {
             tracing::warn!("dropped an event: the queue to clients is full");
         }
     }
+}
+
+/// Carries out a schema statement, on shard 0 of the node that was asked.
+pub(super) async fn lead_ddl(
+    engine: &Engine,
+    text: &str,
+    keyspace: Option<&str>,
+    creator: Option<String>,
+) -> Result<DdlOutcome, QueryError> {
+    let turn = engine.proposer().turn().await;
+    SchemaStatement::new(engine, turn, text, keyspace, creator).run().await
+}
+
+/// Empties a table, on shard 0.
+pub(super) async fn lead_truncate(engine: &Engine, keyspace: &str, name: &str) -> Result<(), QueryError> {
+    let _turn = engine.proposer().turn().await;
+    TruncateStatement::new(engine, keyspace, name).run().await
 }

@@ -10,7 +10,7 @@ use runtime::{Group, Responder, ShardId};
 use storage::SyncError;
 
 use super::Engine;
-use super::run::REPLY_BYTES_USUAL;
+use super::reply::REPLY_BYTES_USUAL;
 use crate::error::QueryError;
 use crate::hand_over::{HandedBack, HandedOver};
 use crate::{Outcome, Session};

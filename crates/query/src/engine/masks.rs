@@ -1,4 +1,4 @@
-//! Who reads masked columns through their masks, and by which plan.
+//! Clients that read masked columns through their masks, and the plans for them.
 //!
 //! A prepared SELECT of a table with masks has two plans: of the values themselves, and of the masked ones, which is made when a client without UNMASK first
 //! runs it. Their markers and result columns are equal. Which one is run is decided for each execution, by the rights that the client has then. What a

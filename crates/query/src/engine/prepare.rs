@@ -11,6 +11,7 @@ use cql_syntax::Statement;
 use planted::Bug;
 use runtime::{Group, ShardId};
 
+use super::access::check_access;
 use super::{Engine, count};
 use crate::Session;
 use crate::catalog::Catalog;
@@ -125,7 +126,7 @@ impl Engine {
         // As in Cassandra, which validates a statement before it is prepared. The text may have a password, so one that is refused does not stay.
         if let Action::Other(statement) = &prepared.plan.action
             && let Statement::Access(statement) = &**statement
-            && let Err(error) = self.check_access(session, statement, keyspace)
+            && let Err(error) = check_access(self, session, statement, keyspace)
         {
             self.inner.prepared.borrow_mut().remove(&prepared.id);
             return Err(error);

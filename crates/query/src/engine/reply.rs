@@ -8,6 +8,9 @@ use crate::error::QueryError;
 use crate::plan::ResultColumns;
 use crate::prepared::Prepared;
 
+/// Room that most replies fit in: one with a row or a few is not moved while it grows.
+pub(super) const REPLY_BYTES_USUAL: usize = 512;
+
 /// How the reply is to be written.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ReplyTo<'a> {

@@ -9,11 +9,12 @@ use cql_protocol::{FrameHeader, write_set_keyspace, write_void};
 use cql_syntax::Statement;
 use schema::{ChangeTarget, ChangeType, SchemaEvent};
 
+use super::access::run_access;
 use super::call::Call;
 use super::failed::FailedKind;
 use super::prepare::plan_as_in_steps;
 use super::read::check_page_size;
-use super::reply::{ReplyTo, replace_by_error, warn_of_use};
+use super::reply::{REPLY_BYTES_USUAL, ReplyTo, replace_by_error, warn_of_use};
 use super::{Engine, count, masks};
 use crate::Session;
 use crate::catalog::no_keyspace;
@@ -24,7 +25,7 @@ use crate::execute::bind::{check_count_of_text, generate, replaced, with_replace
 use crate::guardrails::GuardrailCheck;
 use crate::plan::{Action, Binds};
 use crate::prepared::statement_id_in_steps;
-use crate::trace::Trace;
+use crate::trace::{Trace, shown};
 
 /// The most plans of one request: each comes after a change of the ring or of a table. None is made after the time that a read of a partition may take.
 const PLANS_MAX: u32 = 8;
@@ -39,9 +40,6 @@ pub struct Ran {
     /// True if it reads ranges of tokens.
     pub is_scan: bool,
 }
-
-/// Room that most replies fit in: one with a row or a few is not moved while it grows.
-pub(super) const REPLY_BYTES_USUAL: usize = 512;
 
 impl Engine {
     /// Answers any QUERY, PREPARE, EXECUTE or BATCH, waiting as it must.
@@ -129,7 +127,7 @@ impl Engine {
         out: &mut Vec<u8>,
     ) -> Result<(), QueryError> {
         if let Some(trace) = trace {
-            trace.step(format!("Parsing {}", request.text));
+            trace.step(format!("Parsing {}", shown(request.text)));
         }
         self.check_keyspace(request.params.keyspace)?;
         let keyspace = session.keyspace();
@@ -265,7 +263,7 @@ impl Engine {
             }
             Statement::Access(statement) => {
                 check_length(text)?;
-                self.run_access(session, header, statement, keyspace, out).await?;
+                run_access(self, session, (header, statement), keyspace, out).await?;
             }
             statement if schema::is_ddl(statement) => {
                 // It is parsed again where it is done, at once.

@@ -5,6 +5,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use cluster::coordinator::{Failure, PlannedMutation, ReplicaError, are_local};
+use cql_protocol::request::Request;
 use cql_protocol::response::insert_tracing_id;
 use cql_protocol::{Flags, FrameHeader};
 use mutation::ReadCommand;
@@ -19,6 +20,9 @@ use crate::Session;
 use crate::control::{ControlReply, ControlRequest};
 use crate::error::QueryError;
 use crate::trace::{Trace, Traced};
+
+/// Bytes of a statement in which passwords are looked for that a message might quote.
+const STATEMENT_BYTES_MAX: usize = 64 << 10;
 
 impl Engine {
     /// Whether a request is to be traced that does not ask for it.
@@ -55,7 +59,7 @@ impl Engine {
         let is_scan = Cell::new(false);
         let request = run_planning_again(self, session, (header, body), (Some(&trace), &is_scan), &mut out);
         if let Err(error) = inner.runtime.tracing().under(Rc::clone(trace.steps()), request).await {
-            trace.step(format!("Refused: {error}"));
+            trace.step(refused(&error, header, body));
             replace_by_error(&mut out, 0, header, error);
         }
         let (traced, steps) = trace.finish();
@@ -131,4 +135,17 @@ impl Engine {
             sources.memtables, sources.files, sources.files_of_table
         ));
     }
+}
+
+/// The last step of a request that is refused. The message may quote a piece of the statement, which may be a password.
+#[cold]
+fn refused(error: &QueryError, header: &FrameHeader, body: &[u8]) -> String {
+    let text = match Request::decode(header, body) {
+        Ok(Request::Query(request)) => request.text,
+        Ok(Request::Prepare(request)) => request.text,
+        _ => "",
+    };
+    // A longer text takes long to look through, and no message quotes a constant as long as that.
+    let end = (0..=STATEMENT_BYTES_MAX.min(text.len())).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
+    format!("Refused: {}", auth::redact_message(&error.to_string(), &text[..end]))
 }

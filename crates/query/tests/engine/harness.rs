@@ -174,7 +174,17 @@ where
     run(dir, shards, &Rules { access: SECURED, masks_enabled, ..Rules::default() }, |client, _, _| test(client));
 }
 
-/// The same with network rules.
+/// A node whose clients log in, and may do all that is no superuser's.
+pub fn run_with_logins<F, Fut>(dir: &Path, shards: u16, test: F)
+where
+    F: Fn(Client) -> Fut + Send + Sync + Copy,
+    Fut: Future<Output = ()>,
+{
+    let access = Settings { authorizes: false, ..SECURED };
+    run(dir, shards, &Rules { access, ..Rules::default() }, |client, _, _| test(client));
+}
+
+/// [`run_secured`] with network rules.
 pub fn run_strict<F, Fut>(dir: &Path, shards: u16, network_rules: NetworkRules, test: F)
 where
     F: Fn(Client) -> Fut + Send + Sync + Copy,

@@ -11,7 +11,7 @@ use cql_protocol::{Consistency, ErrorBody, ErrorCode, Prepared, QueryParams, Res
 
 use crate::access::commit;
 use crate::hand_over::all_at_once;
-use crate::harness::{Client, Folder, run_strict};
+use crate::harness::{Client, Folder, run_strict, run_with_logins};
 use crate::requests::{KEYSPACE, ints, must, paging_state};
 
 /// A node of `shards` with the superuser `root` and the roles `alice`, `bob` and `team`, of which alice is a member; with the tables `ks.t` and `ks.u`. The test's client
@@ -298,6 +298,26 @@ fn what_a_preparation_refuses_comes_before_a_missing_permission() {
         assert_eq!(few.message, "there were 3 markers(?) in CQL but 0 bound variables");
         let few = alice.batch(BatchKind::Logged, &[(BatchQuery::Prepared(&prepared.id), &[])]).await.error();
         assert_eq!(few.message, "There were 3 markers(?) in CQL but 0 bound variables");
+        // Of any statement of a batch, also of one after that which may not be run.
+        let value = int(&1);
+        let (full, whole) = ([Value::Bytes(&value); 3], INSERT.replace("?, ?, ?", "1, 1, 1"));
+        let conditional = format!("{whole} IF NOT EXISTS");
+        for first in [(BatchQuery::Prepared(&prepared.id), &full[..]), (BatchQuery::Text(&conditional), &[][..])] {
+            for (second, sentence) in [
+                ((BatchQuery::Prepared(&prepared.id), &[][..]), "There were 3 markers(?) in CQL but 0 bound variables"),
+                ((BatchQuery::Text("INSERT INTO ks.nothere (k) VALUES (1)"), &[]), "table nothere does not exist"),
+                (
+                    (BatchQuery::Text("SELECT * FROM ks.t"), &[]),
+                    "Invalid statement in batch: only UPDATE, INSERT and DELETE statements are allowed.",
+                ),
+                ((BatchQuery::Text(&whole), &[]), &*lacks("alice", "MODIFY", "<table ks.t>")),
+            ] {
+                assert_eq!(alice.batch(BatchKind::Unlogged, &[first, second]).await.error().message, sentence);
+            }
+            let unknown = (BatchQuery::Prepared(&[0; 16]), &[][..]);
+            let error = alice.batch(BatchKind::Unlogged, &[first, unknown]).await.error();
+            assert_eq!(error.code(), ErrorCode::Unprepared);
+        }
         let unprepared = alice.execute_values(&[0; 16], &[]).await.error();
         assert_eq!(unprepared.code(), ErrorCode::Unprepared);
         // What the values decide comes after it.
@@ -370,4 +390,61 @@ fn a_revoke_that_is_logged_first_refuses_a_schema_statement() {
             assert_eq!(missing.message, "table second does not exist");
         });
     }
+}
+
+#[test]
+fn every_way_of_a_request_is_checked() {
+    run_with_roles("ways", 2, |root| async move {
+        must(&root, "CREATE TABLE ks.counts (k int PRIMARY KEY, n counter)").await;
+        must(&root, "CREATE TABLE ks.lists (k int PRIMARY KEY, l list<int>)").await;
+        let alice = root.as_role("alice");
+        let long: String = (0..400).map(|k| format!("INSERT INTO ks.t (k, c, v) VALUES ({k}, 1, 1); ")).collect();
+        let counter = |k: i32| format!("UPDATE ks.counts SET n = n + 1 WHERE k = {k}");
+        let list = |k: i32| format!("UPDATE ks.lists SET l[0] = 1 WHERE k = {k}");
+        let refused = async |text: &str, permission: &str, table: &str| {
+            let (sentence, query) = (lacks("alice", permission, table), QueryParams::new(Consistency::One));
+            assert_refused(&alice.query(text).await.error(), &sentence);
+            let traced = Request::Query(cql_protocol::request::Query { text, params: query });
+            assert_refused(&alice.send_traced(&traced).await.error(), &sentence);
+        };
+        refused(&format!("BEGIN UNLOGGED BATCH {long} APPLY BATCH"), "MODIFY", "<table ks.t>").await;
+        for k in 0..4 {
+            refused(&counter(k), "MODIFY", "<table ks.counts>").await;
+            refused(&list(k), "MODIFY", "<table ks.lists>").await;
+            refused(&format!("SELECT * FROM ks.t WHERE k = {k}"), "SELECT", "<table ks.t>").await;
+            let serial = QueryParams::new(Consistency::Serial);
+            let error = alice.query_with(&format!("SELECT v FROM ks.t WHERE k = {k}"), serial).await.error();
+            assert_refused(&error, &lacks("alice", "SELECT", "<table ks.t>"));
+            let texts = [counter(k), counter(k + 1)];
+            let batch: Vec<(BatchQuery<'_>, &[Value<'_>])> =
+                texts.iter().map(|text| (BatchQuery::Text(text), &[][..])).collect();
+            let error = alice.batch(BatchKind::Counter, &batch).await.error();
+            assert_refused(&error, &lacks("alice", "MODIFY", "<table ks.counts>"));
+        }
+        for table in ["t", "counts", "lists"] {
+            assert_eq!(ints(&root.query(&format!("SELECT k FROM ks.{table}")).await), [0; 0]);
+        }
+    });
+}
+
+#[test]
+fn without_an_authorizer_a_login_is_needed_and_for_some_a_superuser() {
+    let folder = Folder::new("logins");
+    run_with_logins(folder.path(), 2, |client| async move {
+        let (alice, owner) = (client.as_role("alice"), client.as_owner());
+        must(&owner, "CREATE USER alice").await;
+        for text in
+            [KEYSPACE, "CREATE TABLE ks.t (k int PRIMARY KEY)", "TRUNCATE ks.t", "SELECT * FROM system_views.clients"]
+        {
+            assert_refused(&client.query(text).await.error(), "You have not logged in");
+            must(&alice, text).await;
+        }
+        let trigger = "DROP TRIGGER x ON ks.t";
+        let sentence = "Only superusers are allowed to perfrom DROP TRIGGER queries";
+        assert_refused(&alice.query(trigger).await.error(), sentence);
+        assert_eq!(owner.query(trigger).await.error().message, "Trigger 'x' on 'ks.t' doesn't exist");
+        // The rules of the system's own keyspaces hold for all.
+        let error = owner.query("DROP TABLE system_auth.roles").await.error();
+        assert_refused(&error, "Cannot DROP <table system_auth.roles>");
+    });
 }

@@ -1,8 +1,12 @@
 //! Statements about roles and permissions of clients that have logged in.
 
+use std::path::Path;
+
 use auth::{PasswordHash, Permission, Resource};
 use cql_protocol::request::{Prepare, Request};
 use cql_protocol::{ErrorCode, QueryParams, Response, ResultBody};
+
+use query::propose_first_superuser;
 
 use crate::harness::{Client, Folder, run_node, run_secured};
 use crate::requests::{KEYSPACE, must};
@@ -117,6 +121,38 @@ fn a_grant_is_there_after_the_next_start_and_no_password_is_in_the_log() {
     }
 }
 
+/// Copies a folder as it is on the disk now.
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).expect("the folder can be made");
+    for entry in std::fs::read_dir(from).expect("the folder can be read") {
+        let path = entry.expect("an entry").path();
+        let target = to.join(path.file_name().expect("it has a name"));
+        match path.is_dir() {
+            true => copy(&path, &target),
+            false => drop(std::fs::copy(&path, &target).expect("it can be copied")),
+        }
+    }
+}
+
+/// The node has no time to end in order: what it has answered is in the files.
+#[test]
+fn a_revoke_is_kept_by_a_node_that_is_killed_right_after_it() {
+    let (folder, killed) = (Folder::new("killed"), Folder::new("killed-copy"));
+    let (from, to) = (folder.path(), killed.path());
+    run_secured(from, 2, |client| async move {
+        let owner = client.as_owner();
+        must(&owner, KEYSPACE).await;
+        must(&owner, "CREATE USER ada").await;
+        must(&owner, "GRANT SELECT, MODIFY ON KEYSPACE ks TO ada").await;
+        must(&owner, "REVOKE SELECT ON KEYSPACE ks FROM ada").await;
+        copy(from, to);
+    });
+    run_secured(to, 2, |client| async move {
+        let listed = "permissions: role | username | resource | permission\nada | ada | <keyspace ks> | MODIFY";
+        assert_eq!(answer(&client.as_owner(), "LIST ALL PERMISSIONS OF ada").await, listed);
+    });
+}
+
 #[test]
 fn creators_receive_all_permissions_in_the_entry_that_makes_the_object() {
     let folder = Folder::new("creators");
@@ -174,16 +210,16 @@ fn the_first_superuser_is_made_once() {
     let folder = Folder::new("first");
     let hash = || PasswordHash::of_password("first", [1; 16]);
     run_secured(folder.path(), 1, |client| async move {
-        assert!(client.engine.propose_first_superuser("cassandra", &hash()).await);
+        assert!(propose_first_superuser(&client.engine, "cassandra", &hash()).await);
         let root = client.as_role("cassandra");
         must(&root, "CREATE ROLE root WITH LOGIN = true AND SUPERUSER = true").await;
         let other = PasswordHash::of_password("other", [1; 16]);
-        assert!(!client.engine.propose_first_superuser("cassandra", &other).await);
+        assert!(!propose_first_superuser(&client.engine, "cassandra", &other).await);
         assert_eq!(client.engine.access().state().hash_to_verify("cassandra"), hash());
         must(&client.as_role("root"), "DROP ROLE cassandra").await;
     });
     run_secured(folder.path(), 1, |client| async move {
-        assert!(!client.engine.propose_first_superuser("cassandra", &hash()).await, "it was dropped");
+        assert!(!propose_first_superuser(&client.engine, "cassandra", &hash()).await, "it was dropped");
         assert!(client.engine.access().state().role("cassandra").is_none());
     });
 }

@@ -57,6 +57,24 @@ fn traced_requests_leave_their_steps() {
 }
 
 #[test]
+fn traces_have_no_passwords() {
+    let folder = Folder::new("traced-passwords");
+    run_node(folder.path(), 1, |client| async move {
+        for text in [
+            "CREATE ROLE r WITH LOGIN = true AND PASSWORD = 'geheim'",
+            "ALTER USER r WITH PASSWORD \"geheim\"",
+            "CREATE USER r WITH PASSWORD 'geheim",
+        ] {
+            let (steps, _) = traced(&client, text).await;
+            assert!(steps.last().is_some_and(|step| step.starts_with("Refused: ")), "{steps:?}");
+            assert!(steps.iter().all(|step| !step.contains("geheim")), "{steps:?}");
+        }
+        let parameters = client.query("SELECT parameters FROM system_traces.sessions").await;
+        assert!(!parameters.body().windows(6).any(|window| window == b"geheim"));
+    });
+}
+
+#[test]
 fn logged_batches_of_tables_without_grace_are_warned_of() {
     let folder = Folder::new("grace-warned");
     run_node(folder.path(), 1, |client| async move {
