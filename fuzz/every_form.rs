@@ -34,7 +34,7 @@ pub fn table(is_reversed: bool) -> Table {
         let id = if is_reversed { COLUMNS.len() - index } else { index };
         let position = u16::from(*name == "c2");
         let order = if *name == "c2" { Order::Desc } else { Order::Asc };
-        Column { id: ColumnId(id as u16), name: (*name).to_owned(), ty, kind: *kind, position, order }
+        Column { id: ColumnId(id as u16), name: (*name).to_owned(), ty, kind: *kind, position, order, mask: None }
     };
     let columns = COLUMNS.iter().enumerate().map(column).collect();
     Table::new(TableId([1; 16]), "ks", "t", columns, TableOptions::default())

@@ -389,6 +389,7 @@ pub(crate) fn config(options: NodeOptions, listen: SocketAddr, shards: u16) -> C
         flush_on_drain: options.flush_on_drain,
         import_sstables: options.takes_in_sstables,
         prepared_bytes_max: None,
+        masks_enabled: false,
         guardrails: large_batches(),
         limits: server::Limits::default(),
         log_level: tracing::Level::INFO,

@@ -79,7 +79,7 @@ pub struct Objects {
     pub calls: Vec<Resource>,
     /// The functions that the statement makes again (OR REPLACE of existing ones) or drops.
     pub functions: Vec<Resource>,
-    /// The masked columns that it restricts.
+    /// The masked columns that it restricts, or that its conditions compare.
     pub masked: Vec<String>,
     /// True if it has IF conditions.
     pub is_conditional: bool,
@@ -135,6 +135,8 @@ const MATRIX: [(K, &[Need]); 26] = [
             Of(P::Select, On::Table, HasViews),
             Of(P::Modify, On::Views, HasViews),
             Of(P::Execute, On::Calls, Always),
+            // Ours: a condition tells what a column has, as a restriction does.
+            Unmasked,
         ],
     ),
     (K::Truncate, &[Of(P::Modify, On::Table, Always)]),

@@ -13,6 +13,7 @@ mod lexer;
 mod long;
 mod parser;
 mod printer;
+pub mod shown;
 
 pub use ast::*;
 pub use error::{Place, SyntaxError};

@@ -123,7 +123,7 @@ pub(crate) fn table_with(header: &Header, options: TableOptions) -> Table {
     let mut add = |name: String, ty: &CqlType, kind, place: usize, order| {
         let id = ColumnId(u16::try_from(columns.len()).expect("a header has fewer columns than bytes"));
         let position = u16::try_from(place).expect("a header has fewer columns than bytes");
-        columns.push(Column { id, name, ty: ty.clone(), kind, position, order });
+        columns.push(Column { id, name, ty: ty.clone(), kind, position, order, mask: None });
     };
     for (place, ty) in header.partition_key.iter().enumerate() {
         add(format!("partition key {place}"), ty, ColumnKind::PartitionKey, place, Order::Asc);

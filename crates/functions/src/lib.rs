@@ -37,5 +37,6 @@ pub use argument::{Argument, Fit, Untyped, fit_of_type};
 pub use call::Call;
 pub use context::Context;
 pub use error::{FunctionError, ResolveError};
+pub use masks::is_mask;
 pub use operator::Operator;
 pub use resolve::{cast, is_made, negation, operator, resolve, token};

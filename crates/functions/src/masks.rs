@@ -25,6 +25,11 @@ enum Mask {
     Hash,
 }
 
+/// True if a function of that name masks its first argument: it may be a column's mask.
+pub fn is_mask(name: &str) -> bool {
+    make(name, &[], None).is_some()
+}
+
 /// The function of a name for such arguments.
 pub(crate) fn make(
     name: &str,

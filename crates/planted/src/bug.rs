@@ -306,6 +306,8 @@ bugs! {
         "An acceptor neither refuses ballots up to the low bound nor ignores registers up to it.";
     SerialAsQuorum, "serial-as-quorum", Simulation, "serial-read",
         "A SERIAL read is a read at QUORUM.";
+    MaskLeftOut, "mask-left-out", Query, "masks::no_form_of_selector_gives_a_masked_value",
+        "SELECT JSON gives the values of masked columns to clients without UNMASK.";
     AllKeyspacesInSystem, "all-keyspaces-in-system", Query, "permissions::what_is_granted_on_all_keyspaces_does_not_hold_in_those_of_the_system",
         "What is granted on ALL KEYSPACES holds in the system's keyspaces too.";
     ReadableIsWritable, "readable-is-writable", Query, "permissions::tables_that_all_may_read_are_written_by_none",

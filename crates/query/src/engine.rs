@@ -25,6 +25,7 @@ mod hints;
 mod log_ends;
 mod long;
 mod low_bound;
+mod masks;
 mod node_events;
 mod now;
 mod prepare;
@@ -142,6 +143,8 @@ struct Inner {
     traces: RefCell<Traces>,
     /// How likely a request is traced that does not ask for it.
     trace_probability: Cell<f64>,
+    /// True if columns may be given masks, and are read through them.
+    masks_enabled: bool,
     /// The number of the next plan.
     plan_numbers: Cell<PlanNumber>,
     guardrails: Guardrails,
@@ -242,7 +245,7 @@ impl Engine {
             inner: Rc::new(Inner {
                 handed_over: OnceCell::new(),
                 held_back,
-                of_other_shards: Session::of_other_shard(None),
+                of_other_shards: Session::of_other_shard(None, false),
                 clock: TimestampClock::new(runtime.clone(), node.boot),
                 runtime: runtime.clone(),
                 coordinator,
@@ -266,6 +269,7 @@ impl Engine {
                 clients: Rc::default(),
                 traces: RefCell::default(),
                 trace_probability: Cell::new(0.0),
+                masks_enabled: options.masks_enabled,
                 plan_numbers: Cell::new(PlanNumber::FIRST),
                 guards_reads: guardrails.guards_reads(),
                 guards_writes: guardrails.guards_writes(),

@@ -137,6 +137,8 @@ pub(crate) enum QueryError {
     OfShard {
         /// The shard.
         shard: ShardId,
+        /// True if the client sees values of masked columns as their masks show them.
+        masked: bool,
     },
     /// A function failed for the values it was given.
     #[error("{message}")]

@@ -11,6 +11,8 @@ pub(crate) struct HandedOver {
     pub(crate) body: Vec<u8>,
     /// The session's keyspace, where the request may leave one to it.
     pub(crate) keyspace: Option<String>,
+    /// True if the client sees values of masked columns as their masks show them: the shard that has the connection has decided it.
+    pub(crate) masked: bool,
 }
 
 /// What became of a request that was handed over.

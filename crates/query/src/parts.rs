@@ -37,6 +37,8 @@ pub struct EngineOptions {
     pub hints: HintOptions,
     /// Times that requests wait for other nodes, at first.
     pub timeouts: TimeoutOptions,
+    /// True if columns may be given masks, and are read through them.
+    pub masks_enabled: bool,
     /// The datacenters and addresses that roles are refused by.
     pub network_rules: NetworkRules,
 }
@@ -49,6 +51,7 @@ impl Default for EngineOptions {
             result_bytes_max: 256 << 20,
             hints: HintOptions::default(),
             timeouts: TimeoutOptions::default(),
+            masks_enabled: false,
             network_rules: NetworkRules::default(),
         }
     }

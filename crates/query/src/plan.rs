@@ -12,6 +12,7 @@ mod insert;
 mod insert_json;
 mod keys;
 mod literals;
+mod masks;
 mod modification;
 mod operand;
 mod parts;
@@ -22,7 +23,6 @@ mod select;
 mod selection;
 mod selection_plan;
 mod selectors;
-mod shown;
 mod terms;
 mod update;
 
@@ -30,10 +30,12 @@ use std::rc::Rc;
 
 use auth::Requirement;
 use cql_protocol::response::ColumnSpec;
-use cql_syntax::Statement;
+use cql_syntax::{Statement, shown};
 use cql_types::CqlType;
+use schema::Table;
 
 pub(crate) use access::needs_of_statement;
+pub(crate) use calls::Planning;
 pub(crate) use change::{Change, ListPlace};
 pub(crate) use conditions::{ColumnCondition, ConditionPart, Conditions};
 pub(crate) use context::{PlanContext, PlanNumber};
@@ -70,6 +72,8 @@ pub(crate) struct Plan {
     pub(crate) is_quick: bool,
     /// The statement names its keyspace wherever it could.
     pub(crate) is_qualified: bool,
+    /// True if it shows values of a table that has masks: clients without UNMASK need another plan, or another answer.
+    pub(crate) has_masks: bool,
     /// Warnings for whoever prepares or runs it.
     pub(crate) warnings: Vec<String>,
 }
@@ -202,6 +206,16 @@ impl Plan {
                 Action::Batch(batch) => batch.modifications.iter().map(Modification::bytes).sum(),
                 Action::Other(_) => size_of::<Statement>() + text.len() * TREE_PER_TEXT,
             }
+    }
+
+    /// The table that it is about, the first one of a batch.
+    pub(crate) fn table(&self) -> Option<&Table> {
+        Some(match &self.action {
+            Action::Modify(modification) => &modification.table,
+            Action::Select(select) | Action::SelectVirtual(select) => &select.table,
+            Action::Batch(batch) => &batch.modifications.first()?.table,
+            Action::Other(_) => return None,
+        })
     }
 
     /// The result's columns, if it gives rows.

@@ -24,6 +24,8 @@ pub struct Session {
 #[derive(Debug, Default)]
 pub(crate) struct Inner {
     keyspace: RefCell<Option<Rc<str>>>,
+    /// Of a client of another shard: true if it sees values of masked columns as their masks show them.
+    handed_over_masked: Cell<Option<bool>>,
     /// Its client was told that USE and prepared statements do not go together.
     is_warned_of_use: Cell<bool>,
     requests: Cell<u64>,
@@ -71,14 +73,20 @@ impl Session {
     }
 
     /// A session of a client of another shard, for one request. What its client was told is not known here, so it is told no more.
-    pub(crate) fn of_other_shard(keyspace: Option<&str>) -> Self {
+    pub(crate) fn of_other_shard(keyspace: Option<&str>, masked: bool) -> Self {
         let session = Session::new();
+        session.inner.handed_over_masked.set(Some(masked));
         session.inner.is_warned_of_use.set(true);
         session.inner.is_of_other_shard.set(true);
         if let Some(keyspace) = keyspace {
             session.set_keyspace(keyspace);
         }
         session
+    }
+
+    /// Of a client of another shard: true if it sees values of masked columns as their masks show them, as the shard that has the connection has decided.
+    pub(crate) fn handed_over_masked(&self) -> Option<bool> {
+        self.inner.handed_over_masked.get()
     }
 
     /// The plans that it may run, as far as it remembers them.
@@ -215,6 +223,6 @@ mod tests {
         let owner = Session::new();
         owner.log_in_maintenance();
         assert_eq!(owner.actor(), Actor::Maintenance);
-        assert_eq!(Session::of_other_shard(None).actor(), Actor::Anonymous, "it has no rights");
+        assert_eq!(Session::of_other_shard(None, false).actor(), Actor::Anonymous, "it has no rights");
     }
 }

@@ -88,6 +88,7 @@ impl SystemTables {
             ("system_schema", "types") => stored(schema_rows::push_types),
             ("system_schema", "tables") => stored_tables(schema_rows::push_table),
             ("system_schema", "columns") => stored_tables(schema_rows::push_columns),
+            ("system_schema", "column_masks") => stored_tables(schema_rows::push_column_masks),
             ("system_schema", "dropped_columns") => stored_tables(schema_rows::push_dropped_columns),
             ("system_views", "clients") => {
                 let wanted = move |client: &&ClientInfo| partition.is_none_or(|key| key == views::client_key(client));

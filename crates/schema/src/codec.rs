@@ -7,14 +7,16 @@
 //! keyspace:  string name · map replication · u8 durable, and in version 2: varint tenure
 //! table:     16 id · string keyspace · string name · varint next column id
 //!            · varint count · column* · varint count · (column · i64 dropped at)* · options
+//!            and in version 3: varint count · (varint column id · mask)*
+//! mask:      string function · varint count · (string type · u8 is there · varint length · value)*
 //! column:    varint id · string name · string type · u8 kind · varint position · u8 descending
 //! type:      string keyspace · string name · varint count · (string field · string type)*
 //! options:   varint count · (string name · varint length · value)*
 //! ```
 //!
 //! Options are written by name, each with its length, so that a later version can add one without a new format: a reader that does not
-//! know an option refuses it by name instead of misreading what follows. Types are written as CQL prints them. Version 2 is written of keyspaces that are not of
-//! their first tenure, version 1 of all else.
+//! know an option refuses it by name instead of misreading what follows. Types are written as CQL prints them. Version 3 is written of tables with
+//! masks, version 2 of keyspaces that are not of their first tenure, version 1 of all else.
 
 use std::collections::BTreeMap;
 
@@ -26,13 +28,16 @@ use crate::change::{DecodeError, SchemaChange};
 use crate::column::{Column, ColumnKind, Order};
 use crate::ids::{ColumnId, TableId};
 use crate::keyspace::KeyspaceDef;
+use crate::mask::{ColumnMask, MASK_ARGUMENTS_MAX, MaskArgument};
 use crate::options::TableOptions;
 use crate::table::{DroppedColumn, Table, check_columns};
 use crate::user_type::UserType;
 
 /// The newest version that this code writes and reads.
-pub const FORMAT_VERSION: u8 = 2;
-/// The version of a change without a tenure.
+pub const FORMAT_VERSION: u8 = 3;
+/// The version of a keyspace with a tenure.
+const TENURE_VERSION: u8 = 2;
+/// The version of all that has neither a tenure nor masks.
 const FIRST_VERSION: u8 = 1;
 
 const PUT_KEYSPACE: u8 = 1;
@@ -43,8 +48,11 @@ const PUT_TYPE: u8 = 5;
 const DROP_TYPE: u8 = 6;
 
 pub(crate) fn encode(change: &SchemaChange, out: &mut Vec<u8>) {
-    let has_tenure = matches!(change, SchemaChange::PutKeyspace(def) if def.tenure > 0);
-    out.push(if has_tenure { FORMAT_VERSION } else { FIRST_VERSION });
+    out.push(match change {
+        SchemaChange::PutKeyspace(def) if def.tenure > 0 => TENURE_VERSION,
+        SchemaChange::PutTable(table) if table.has_masks() => FORMAT_VERSION,
+        _ => FIRST_VERSION,
+    });
     match change {
         SchemaChange::PutKeyspace(def) => {
             out.push(PUT_KEYSPACE);
@@ -87,7 +95,7 @@ pub(crate) fn decode(reader: &mut Reader<'_>) -> Result<SchemaChange, DecodeErro
     match reader.u8()? {
         PUT_KEYSPACE => decode_keyspace(reader, version).map(SchemaChange::PutKeyspace),
         DROP_KEYSPACE => Ok(SchemaChange::DropKeyspace(string(reader)?)),
-        PUT_TABLE => decode_table(reader).map(|table| SchemaChange::PutTable(Box::new(table))),
+        PUT_TABLE => decode_table(reader, version).map(|table| SchemaChange::PutTable(Box::new(table))),
         DROP_TABLE => {
             let id = TableId(reader.array()?);
             Ok(SchemaChange::DropTable { id, keyspace: string(reader)?, name: string(reader)? })
@@ -154,9 +162,12 @@ pub(crate) fn encode_table(table: &Table, out: &mut Vec<u8>) {
         out.extend_from_slice(&dropped.dropped_at_micros.to_be_bytes());
     }
     put_options(&table.options, out);
+    if table.has_masks() {
+        put_masks(table.columns(), out);
+    }
 }
 
-fn decode_table(reader: &mut Reader<'_>) -> Result<Table, DecodeError> {
+fn decode_table(reader: &mut Reader<'_>, version: u8) -> Result<Table, DecodeError> {
     let id = TableId(reader.array()?);
     let keyspace = string(reader)?;
     let name = string(reader)?;
@@ -172,6 +183,9 @@ fn decode_table(reader: &mut Reader<'_>) -> Result<Table, DecodeError> {
         dropped.insert(column.name.clone(), DroppedColumn { column, dropped_at_micros });
     }
     let options = options(reader)?;
+    if version > TENURE_VERSION {
+        masks(reader, &mut columns)?;
+    }
     check_columns(&columns).map_err(|problem| invalid(format!("table {keyspace}.{name}: {problem}")))?;
     let mut table = Table::new(id, keyspace, name, columns, options);
     if next_column_id < table.next_column_id {
@@ -210,7 +224,54 @@ fn column(reader: &mut Reader<'_>) -> Result<Column, DecodeError> {
     };
     let position = small(reader)?;
     let order = if boolean(reader)? { Order::Desc } else { Order::Asc };
-    Ok(Column { id, name, ty, kind, position, order })
+    Ok(Column { id, name, ty, kind, position, order, mask: None })
+}
+
+fn put_masks(columns: &[Column], out: &mut Vec<u8>) {
+    let masked = || columns.iter().filter_map(|column| Some((column.id, column.mask.as_ref()?)));
+    varint::encode(masked().count() as u64, out);
+    for (id, mask) in masked() {
+        varint::encode(u64::from(id.0), out);
+        put_str(&mask.function, out);
+        varint::encode(mask.arguments.len() as u64, out);
+        for MaskArgument { ty, value } in &mask.arguments {
+            put_str(&format!("{ty:#}"), out);
+            out.push(u8::from(value.is_some()));
+            if let Some(value) = value {
+                varint::encode(value.len() as u64, out);
+                out.extend_from_slice(value);
+            }
+        }
+    }
+}
+
+/// Gives columns their masks. If a function is a mask of its column's type is asked when values are read: the types are only named here.
+fn masks(reader: &mut Reader<'_>, columns: &mut [Column]) -> Result<(), DecodeError> {
+    for _ in 0..reader.varint()? {
+        let id = ColumnId(small(reader)?);
+        let function = string(reader)?;
+        if !functions::is_mask(&function) {
+            return Err(invalid(format!("the mask {function} is unknown")));
+        }
+        let count = reader.varint()?;
+        if count > MASK_ARGUMENTS_MAX as u64 {
+            return Err(invalid(format!("a mask has {count} arguments")));
+        }
+        let mut arguments = Vec::new();
+        for _ in 0..count {
+            let ty = string(reader)?;
+            let ty =
+                CqlType::parse(&ty).map_err(|_| invalid(format!("the type of a mask's argument is unknown: {ty}")))?;
+            let value = if boolean(reader)? { Some(reader.varint_bytes()?.to_vec()) } else { None };
+            arguments.push(MaskArgument { ty, value });
+        }
+        let column = columns.iter_mut().find(|column| column.id == id);
+        let column = column.ok_or_else(|| invalid("a mask is of no column"))?;
+        if column.mask.replace(Box::new(ColumnMask { function, arguments })).is_some() {
+            return Err(invalid(format!("column {} has two masks", column.name)));
+        }
+    }
+    Ok(())
 }
 
 fn put_options(options: &TableOptions, out: &mut Vec<u8>) {

@@ -3,6 +3,7 @@
 use cql_types::CqlType;
 
 use crate::ids::ColumnId;
+use crate::mask::ColumnMask;
 
 /// What part a column plays in its table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -58,12 +59,14 @@ pub struct Column {
     pub position: u16,
     /// The order of a clustering column; [`Order::Asc`] for the others.
     pub order: Order,
+    /// The mask that takes the place of its values for clients without UNMASK.
+    pub mask: Option<Box<ColumnMask>>,
 }
 
 impl Column {
     /// A column of this kind; of a key, its first, with the smallest values first.
     pub fn new(kind: ColumnKind, id: ColumnId, name: impl Into<String>, ty: CqlType) -> Self {
-        Column { id, name: name.into(), ty, kind, position: 0, order: Order::Asc }
+        Column { id, name: name.into(), ty, kind, position: 0, order: Order::Asc, mask: None }
     }
 
     /// The same at this place among the columns of its kind, of a key.

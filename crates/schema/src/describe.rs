@@ -168,6 +168,7 @@ fn push_columns(text: &mut String, table: &Table, internals: bool) {
         if column.kind == ColumnKind::Static {
             text.push_str(" static");
         }
+        push_mask(text, column);
         if index == 0 && key_is_inline {
             text.push_str(" PRIMARY KEY");
         }
@@ -183,6 +184,12 @@ fn push_columns(text: &mut String, table: &Table, internals: bool) {
         };
         key.extend(names(table.clustering()));
         push(text, format_args!("    PRIMARY KEY ({})\n", key.join(", ")));
+    }
+}
+
+fn push_mask(text: &mut String, column: &Column) {
+    if let Some(mask) = &column.mask {
+        push(text, format_args!(" MASKED WITH {mask}"));
     }
 }
 
@@ -230,7 +237,9 @@ fn push_dropped(text: &mut String, table: &Table, full_name: &str) {
         );
         if let Some(column) = table.column(&dropped.column.name) {
             let kind = if column.kind == ColumnKind::Static { " static" } else { "" };
-            push(text, format_args!("\nALTER TABLE {full_name} ADD {name} {}{kind};", column.ty));
+            push(text, format_args!("\nALTER TABLE {full_name} ADD {name} {}{kind}", column.ty));
+            push_mask(text, column);
+            text.push(';');
         }
     }
 }

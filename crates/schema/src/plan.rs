@@ -21,6 +21,7 @@ use crate::event::{ChangeTarget, ChangeType, SchemaEvent};
 use crate::ids::TableId;
 use crate::properties::{Properties, PropertyValue};
 use crate::snapshot::Schema;
+pub use masks::sets_mask;
 pub use table::system_table;
 pub use types::qualified;
 
@@ -38,6 +39,8 @@ pub struct DdlContext<'a> {
     pub strategies: &'a Strategies,
     /// Now, microseconds since 1970.
     pub now_micros: i64,
+    /// True if columns may be given masks. The node that was asked decides that by its configuration; whoever plans its statement again does not.
+    pub masks_enabled: bool,
 }
 
 /// A planned statement.

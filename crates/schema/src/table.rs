@@ -99,6 +99,7 @@ impl Table {
         for column in table.columns.iter_mut().chain(dropped) {
             let ty = std::mem::replace(&mut column.ty, CqlType::Blob);
             column.ty = change(ty);
+            column.mask = column.mask.take().map(|mask| Box::new(mask.with_types(&change)));
         }
         table
     }
@@ -178,6 +179,11 @@ impl Table {
         let Some(column) = self.column_by_id(id) else { return true };
         let dropped = self.dropped.get(&column.name).filter(|dropped| dropped.column.id == id);
         dropped.is_some_and(|dropped| timestamp <= dropped.dropped_at_micros)
+    }
+
+    /// True if any of its columns has a mask.
+    pub fn has_masks(&self) -> bool {
+        self.columns.iter().any(|column| column.mask.is_some())
     }
 
     /// Whether the table's regular columns are counters.

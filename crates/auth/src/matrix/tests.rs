@@ -148,11 +148,11 @@ fn each_kind_has_a_line() {
 }
 
 #[test]
-fn masked_columns_are_needed_of_select_alone() {
+fn masked_columns_are_needed_of_restrictions_and_conditions_alone() {
     let masked = Objects { masked: vec!["c".into()], ..objects("plain") };
     for kind in kinds() {
         let has = requirements(kind, &masked).iter().any(|need| matches!(need, Requirement::Masked { .. }));
-        assert_eq!(has, kind == K::Select, "{kind:?}");
+        assert_eq!(has, matches!(kind, K::Select | K::Modify), "{kind:?}");
     }
     assert_eq!(PermissionSet::ALL.iter().count(), Permission::ALL.len());
 }

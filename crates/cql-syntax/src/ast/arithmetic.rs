@@ -26,4 +26,15 @@ impl ArithmeticOperator {
             ArithmeticOperator::Modulo => "%",
         }
     }
+
+    /// The name of the function that it is in Cassandra, which some of its messages show.
+    pub fn function(self) -> &'static str {
+        match self {
+            ArithmeticOperator::Add => "_add",
+            ArithmeticOperator::Subtract => "_substract",
+            ArithmeticOperator::Multiply => "_multiply",
+            ArithmeticOperator::Divide => "_divide",
+            ArithmeticOperator::Modulo => "_modulo",
+        }
+    }
 }

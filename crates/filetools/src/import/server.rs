@@ -106,7 +106,15 @@ impl Server {
                 continue;
             };
             let position = u16::try_from(known.position).unwrap_or(0);
-            columns.push(Column { id: ColumnId(0), name: name.clone(), ty, kind, position, order: Order::Asc });
+            columns.push(Column {
+                id: ColumnId(0),
+                name: name.clone(),
+                ty,
+                kind,
+                position,
+                order: Order::Asc,
+                mask: None,
+            });
         }
         let named = super::table_with(columns);
         let table = Table::new(TableId([0; 16]), "", &self.name, named.columns().to_vec(), TableOptions::default());

@@ -95,6 +95,7 @@ fn apply(place: &Place<'_>, entry: &Entry, settings: &mut Settings) -> Result<bo
         "slow_query_log_timeout" => settings.slow_request = Some(place.duration(value)?),
         "prepared_statements_cache_size" => settings.prepared_bytes_max = Some(place.size(value)?),
         key if settings.access.read(place, key, value)? => {}
+        "dynamic_data_masking_enabled" => settings.masks_enabled = place.flag(value)?,
         key if hints::apply(place, key, value, &mut settings.hints)? => {}
         key if timeouts::apply(place, key, value, &mut settings.timeouts)? => {}
         key => return guardrails::apply(place, key, value, &mut settings.guardrails),

@@ -137,6 +137,8 @@ pub struct Config {
     pub salvage_commitlog: bool,
     /// Bytes of prepared statements kept, over all shards; `None` leaves it to the engine.
     pub prepared_bytes_max: Option<u64>,
+    /// Columns may have masks, and are read through them.
+    pub masks_enabled: bool,
     /// What statements may do.
     pub guardrails: Guardrails,
     /// Limits of the native protocol's server.

@@ -10,7 +10,6 @@ use super::yaml::{Entry, Node};
 /// Keys with the one value that is there, which is the default.
 const SWITCHES: [(&str, &str); 25] = [
     // Who may do what, and what is kept of it.
-    ("dynamic_data_masking_enabled", "false"),
     ("native_transport_allow_older_protocols", "true"),
     ("native_transport_rate_limiting_enabled", "false"),
     ("partition_denylist_enabled", "false"),

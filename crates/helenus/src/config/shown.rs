@@ -27,6 +27,7 @@ impl Config {
             ("commitlog_total_space", self.commitlog_total_bytes.map(size)),
             ("compaction_throughput", Some(format!("{}/s", size(self.compaction_throughput)))),
             ("data_file_directories", Some(format!("[{folder}]"))),
+            ("dynamic_data_masking_enabled", Some(self.masks_enabled.to_string())),
             ("enable_cache", Some((self.row_cache_bytes != Some(0)).to_string())),
             ("memtable_heap_space", self.memtable_bytes.map(size)),
             ("min_free_space_per_drive", Some(size(self.disk_reserve))),

@@ -250,6 +250,7 @@ impl ShardNode {
         // A tenth of the shard's memory is to spare; a single result may always be made.
         let spare = self.config.memory_bytes / u64::from(self.runtime.shard_count()) / 10;
         options.result_bytes_max = usize::try_from(spare).unwrap_or(usize::MAX).max(RESULT_BYTES_MIN);
+        options.masks_enabled = self.config.masks_enabled;
         options.hints = self.config.hints.clone();
         options.timeouts = self.config.timeouts;
         let metadata = self.handles.metadata.borrow_mut().take();

@@ -170,6 +170,7 @@ impl Ring {
             flush_on_drain: false,
             import_sstables: false,
             prepared_bytes_max: None,
+            masks_enabled: false,
             guardrails: query::Guardrails::default(),
             limits: Limits::default(),
             log_level: tracing::Level::INFO,

@@ -53,8 +53,7 @@ pub(super) async fn conditional(
             if agreement.settle().await.map_err(failed)? == Proposed::Overtaken {
                 continue;
             }
-            request.write_result(Some(&current), (reply.version, reply.stream), out);
-            return Ok(());
+            return request.write_result(Some(&current), (reply.version, reply.stream), out);
         }
         required = check_commit(engine, first, request, levels).map_err(refused)?;
         let time = write_time(agreement.ballot().micros(), params, seconds);
@@ -70,8 +69,7 @@ pub(super) async fn conditional(
         required,
         write_type: WriteType::Cas,
     })?;
-    request.write_result(None, (reply.version, reply.stream), out);
-    Ok(())
+    request.write_result(None, (reply.version, reply.stream), out)
 }
 
 /// A SERIAL read of one partition. Gives where the page ended.

@@ -14,6 +14,7 @@ use super::agreed;
 use super::batch::{first_fault, modification_of};
 use super::call::Call;
 use super::guarded::guard_write_levels;
+use super::masks;
 use super::reply::ReplyTo;
 use super::write::seconds;
 use crate::error::{QueryError, invalid, level};
@@ -45,7 +46,7 @@ impl Engine {
         let inner = &*self.inner;
         let generated = generate(&call.plan.generators, values, &inner.clock)?;
         let binds = Binds { values, generated: &generated, long_texts_checked: false };
-        let mut request = Request::new(&modification.table, false);
+        let mut request = Request::new(&modification.table, false).masked(call.reply.masked);
         request.add(modification, binds)?;
         let levels = levels(call.params, modification, self)?;
         let (token, key) = request.key();
@@ -68,7 +69,7 @@ impl Engine {
         }
         let sequence = match request.holds(&current)? {
             false => {
-                request.write_result(Some(&current), (call.reply.version, call.reply.stream), out);
+                request.write_result(Some(&current), (call.reply.version, call.reply.stream), out)?;
                 inner.coordinator.seen()
             }
             true => {
@@ -80,7 +81,7 @@ impl Engine {
                 let TryOutcome::Done(sequence) = committed.map_err(|error| failed(error.into(), levels, &plan))? else {
                     return Ok(Outcome::MustWait);
                 };
-                request.write_result(None, (call.reply.version, call.reply.stream), out);
+                request.write_result(None, (call.reply.version, call.reply.stream), out)?;
                 sequence
             }
         };
@@ -105,7 +106,7 @@ impl Engine {
         watch: &mut GuardrailCheck<'_>,
         out: &mut Vec<u8>,
     ) -> Result<(), QueryError> {
-        let mut request = Request::new(&modification.table, false);
+        let mut request = Request::new(&modification.table, false).masked(call.reply.masked);
         request.add(modification, binds)?;
         self.run_conditional(modification, &request, call.params, call.reply, watch, out).await
     }
@@ -120,7 +121,7 @@ impl Engine {
         out: &mut Vec<u8>,
     ) -> Result<(), QueryError> {
         let first = batch.modifications.first().expect("one of them is conditional");
-        let mut request = Request::new(&first.table, true);
+        let mut request = Request::new(&first.table, true).masked(call.reply.masked);
         for modification in &batch.modifications {
             request.add(modification, binds)?;
             self.inner.runtime.maybe_yield().await;
@@ -172,14 +173,15 @@ impl Engine {
         }
         check_one_table(&modifications)?;
         let first = modifications.first().expect("one of them is conditional");
-        let mut request = Request::new(&first.table, true);
+        let masked = statements.iter().any(|(prepared, _, _)| masks::reads_masked(self, session, &prepared.plan));
+        let mut request = Request::new(&first.table, true).masked(masked);
         for ((modification, values), generated) in modifications.iter().zip(&values).zip(&generated) {
             let binds = Binds { values, generated, long_texts_checked: true };
             self.guard_modification(watch, modification, &binds)?;
             request.add(modification, binds)?;
             runtime.maybe_yield().await;
         }
-        let reply = ReplyTo::new(header, &batch.params, None);
+        let reply = ReplyTo::new(header, &batch.params, None).masked(masked);
         self.run_conditional(first, &request, &batch.params, reply, watch, out).await
     }
 
@@ -198,7 +200,7 @@ impl Engine {
         let plan = self.plan_serial(first, request, levels)?;
         match inner.coordinator.serial_place(&plan) {
             PlanPlace::Here => {}
-            PlanPlace::Shard(shard) => return Err(QueryError::OfShard { shard }),
+            PlanPlace::Shard(shard) => return Err(QueryError::OfShard { shard, masked: reply.masked }),
             PlanPlace::OtherNodes => {
                 return agreed::conditional(self, first, (request, plan, levels), params, reply, watch, out).await;
             }
@@ -220,7 +222,7 @@ impl Engine {
         current.check_length()?;
         let sequence = match self.holds(request, &current).await? {
             false => {
-                request.write_result(Some(&current), (reply.version, reply.stream), out);
+                request.write_result(Some(&current), (reply.version, reply.stream), out)?;
                 inner.coordinator.seen()
             }
             true => {
@@ -229,7 +231,7 @@ impl Engine {
                 let time = write_time(ballot.micros(), params, seconds);
                 let mutations = self.mutations(request, &current, time, watch).await?;
                 let sequence = attempt.commit(ballot, mutations).await.map_err(failed)?;
-                request.write_result(None, (reply.version, reply.stream), out);
+                request.write_result(None, (reply.version, reply.stream), out)?;
                 sequence
             }
         };

@@ -51,7 +51,7 @@ impl Engine {
     ) -> Result<(), Vec<u8>> {
         stdx::sometimes!("handed over");
         let header = *header;
-        let request = HandedOver { header, body, keyspace: None };
+        let request = HandedOver { header, body, keyspace: None, masked: false };
         let handed = self.handed_over().try_call(shard, request, move |back| {
             done(back.unwrap_or_else(|gone| {
                 let mut back = HandedBack::default();
@@ -74,9 +74,9 @@ impl Engine {
         (header, body): (&FrameHeader, &[u8]),
         out: &mut Vec<u8>,
     ) -> Result<(), QueryError> {
-        let Err(QueryError::OfShard { shard }) = outcome else { return outcome };
+        let Err(QueryError::OfShard { shard, masked }) = outcome else { return outcome };
         let keyspace = session.keyspace().map(|keyspace| keyspace.to_string());
-        let request = HandedOver { header: *header, body: body.to_vec(), keyspace };
+        let request = HandedOver { header: *header, body: body.to_vec(), keyspace, masked };
         match self.handed_over().call(shard, request).await {
             Ok(back) => {
                 out.clear();
@@ -95,7 +95,7 @@ impl Engine {
             true => Outcome::MustWait,
             false => self.try_handed_over(&request, &mut frame),
         };
-        let HandedOver { header, body, keyspace } = request;
+        let HandedOver { header, body, keyspace, masked } = request;
         match outcome {
             Outcome::Ready => responder.reply(HandedBack { frame, body }),
             Outcome::AfterSync(sequence) => {
@@ -106,7 +106,7 @@ impl Engine {
             Outcome::MustWait | Outcome::OfShard(_) => {
                 let engine = self.clone();
                 self.inner.runtime.spawn(Group::Query, async move {
-                    let session = Session::of_other_shard(keyspace.as_deref());
+                    let session = Session::of_other_shard(keyspace.as_deref(), masked);
                     let frame = engine.run(&session, &header, &body).await.frame;
                     responder.reply(HandedBack { frame, body });
                 });
@@ -115,7 +115,10 @@ impl Engine {
     }
 
     fn try_handed_over(&self, request: &HandedOver, out: &mut Vec<u8>) -> Outcome {
-        let HandedOver { header, body, .. } = request;
+        let HandedOver { header, body, masked, .. } = request;
+        if *masked {
+            return Outcome::MustWait;
+        }
         self.inner.runtime.label(header.opcode.name());
         // It was decoded where it came from. What cannot be decoded here is refused by the task.
         let Ok(message) = request::message(header, body) else { return Outcome::MustWait };

@@ -9,7 +9,7 @@ use super::failed::FailedKind;
 use super::prepare::TEXT_NOW_BYTES_MAX;
 use super::read::check_page_size;
 use super::reply::{ReplyTo, replace_by_error, warn_of_use};
-use super::{Engine, count};
+use super::{Engine, count, masks};
 use crate::error::QueryError;
 use crate::execute::bind::{check_count_of_text, with_ordered, with_values};
 use crate::plan::{Action, Binds, Plan};
@@ -29,14 +29,20 @@ impl Engine {
         let start = out.len();
         let outcome = self.prepared(request.id).and_then(|prepared| {
             self.inner.authorizer.authorize(session, &prepared.plan, &request.params)?;
-            let reply = ReplyTo::new(header, &request.params, request.result_metadata_id);
-            let call = Call { plan: &prepared.plan, id: prepared.id, params: &request.params, reply, trace: None };
+            let masked = masks::reads_masked(self, session, &prepared.plan);
+            let reply = ReplyTo::new(header, &request.params, request.result_metadata_id).masked(masked);
+            let Some(plan) = masks::plan_now(self, &prepared, masked)? else { return Ok(Outcome::MustWait) };
+            let call = Call { plan, id: prepared.id, params: &request.params, reply, trace: None };
             let outcome = self.try_call(session, &call, out);
             // Not by `inspect_err`, which would copy each outcome.
             if let Err(error) = &outcome {
                 self.inner.failed.note(call.failed_kind(), error);
             }
-            let outcome = outcome?;
+            let outcome = match outcome? {
+                // The session is known here alone, so a task reads from the other shard, or tells it.
+                Outcome::OfShard(_) if masked => Outcome::MustWait,
+                outcome => outcome,
+            };
             if prepared.plan.is_qualified {
                 return Ok(outcome);
             }
@@ -69,17 +75,20 @@ impl Engine {
         let plan = self.check_keyspace(request.params.keyspace).and_then(|()| self.plan_text(request.text, keyspace));
         let plan = plan.map_err(|error| self.inner.authorizer.unplanned(session, error));
         let outcome = plan.and_then(|plan| {
-            let reply = ReplyTo::new(header, &request.params, None);
+            let masked = masks::reads_masked(self, session, &plan);
+            let reply = ReplyTo::new(header, &request.params, None).masked(masked);
             let id = statement_id(keyspace, request.text);
             check_count_of_text(&plan.markers, request.params.values)?;
             self.inner.authorizer.authorize(session, &plan, &request.params)?;
-            let call = Call { plan: &plan, id, params: &request.params, reply, trace: None };
+            let of_masked = if masked { masks::masked_text(self, &plan, request.text, keyspace)? } else { None };
+            let call =
+                Call { plan: of_masked.as_ref().unwrap_or(&plan), id, params: &request.params, reply, trace: None };
             let outcome = self.try_call(session, &call, out);
             if let Err(error) = &outcome {
                 self.inner.failed.note(call.failed_kind(), error);
             }
             match outcome? {
-                // The shard that it is of would plan the text again.
+                // The shard that it is of would plan the text again. The plan that is kept is that of the values themselves: another client may take it.
                 Outcome::MustWait | Outcome::OfShard(_) => {
                     self.keep_planned(id, plan);
                     Ok(Outcome::MustWait)

@@ -1,5 +1,6 @@
 //! Prepared statements: PREPARE, the look-up of an id, and plans made anew after a schema change.
 
+use std::cell::OnceCell;
 use std::rc::Rc;
 
 use cql_protocol::FrameHeader;
@@ -38,7 +39,7 @@ impl Engine {
     }
 
     #[cold]
-    fn unprepared(&self, id: &[u8]) -> QueryError {
+    pub(super) fn unprepared(&self, id: &[u8]) -> QueryError {
         count(&self.inner.counters.unprepared);
         QueryError::Unprepared { id: UnknownId(id.to_vec()) }
     }
@@ -51,10 +52,7 @@ impl Engine {
         const TEXT_BYTES_MAX: usize = 1 << 20;
         let is_short = old.text.len() <= TEXT_BYTES_MAX;
         let planned = is_short.then(|| self.plan_unprepared(&old.text, old.keyspace.as_deref()));
-        let same = planned.and_then(Result::ok).filter(|new| {
-            let columns = |plan: &Plan| plan.select().map(|select| *select.columns.id());
-            new.plan.markers == old.plan.markers && columns(&new.plan) == columns(&old.plan)
-        });
+        let same = planned.and_then(Result::ok).filter(|new| have_one_shape(&new.plan, &old.plan));
         let mut cache = self.inner.prepared.borrow_mut();
         match same {
             Some(mut new) => {
@@ -72,36 +70,12 @@ impl Engine {
 
     /// Plans a text.
     pub(super) fn plan_text(&self, text: &str, keyspace: Option<&str>) -> Result<Plan, QueryError> {
-        let statement = cql_syntax::parse(text)?;
-        plan(statement, plan_context(self, &self.inner.catalog.borrow(), keyspace, text))
+        plan_as(self, text, keyspace, false)
     }
 
     /// Plans a text of any length, with pauses.
     pub(super) async fn plan_text_in_steps(&self, text: &str, keyspace: Option<&str>) -> Result<Plan, QueryError> {
-        if text.len() <= TEXT_NOW_BYTES_MAX {
-            return self.plan_text(text, keyspace);
-        }
-        let runtime = &self.inner.runtime;
-        let mut scan = cql_syntax::Scan::begin(text)?;
-        let long = loop {
-            if let Some(long) = scan.step()? {
-                break long;
-            }
-            runtime.maybe_yield().await;
-        };
-        let mut parse = cql_syntax::Parse::with_long(text, &long)?;
-        let statement = loop {
-            if let Some(statement) = parse.step()? {
-                break statement;
-            }
-            runtime.maybe_yield().await;
-        };
-        runtime.yield_now().await;
-        let catalog = self.catalog();
-        let context = plan_context(self, &catalog, keyspace, text);
-        let plan = plan_in_steps(statement, context, runtime).await?;
-        runtime.yield_now().await;
-        Ok(plan)
+        plan_as_in_steps(self, text, keyspace, false).await
     }
 
     /// Plans a text in the form of a prepared statement, without keeping it.
@@ -110,7 +84,8 @@ impl Engine {
         let plan = self.plan_text(text, keyspace)?;
         let keyspace = if plan.is_qualified { None } else { keyspace };
         let id = statement_id(keyspace, text);
-        Ok(Prepared { id, keyspace: keyspace.map(str::to_owned), text: text.to_owned(), epoch, plan })
+        let (keyspace, text, masked) = (keyspace.map(str::to_owned), text.to_owned(), OnceCell::new());
+        Ok(Prepared { id, keyspace, text, epoch, plan, masked })
     }
 
     /// The same for a text of any length, with pauses. The plan is of the schema as it was at the beginning.
@@ -123,7 +98,8 @@ impl Engine {
         let plan = self.plan_text_in_steps(text, keyspace).await?;
         let keyspace = if plan.is_qualified { None } else { keyspace };
         let id = statement_id_in_steps(keyspace, text, &self.inner.runtime).await;
-        Ok(Prepared { id, keyspace: keyspace.map(str::to_owned), text: text.to_owned(), epoch, plan })
+        let (keyspace, text, masked) = (keyspace.map(str::to_owned), text.to_owned(), OnceCell::new());
+        Ok(Prepared { id, keyspace, text, epoch, plan, masked })
     }
 
     /// Prepares a statement on this shard.
@@ -177,12 +153,57 @@ impl Engine {
     }
 }
 
+/// Plans a text for clients that see values of masked columns, or for those that do not.
+pub(super) fn plan_as(engine: &Engine, text: &str, keyspace: Option<&str>, masked: bool) -> Result<Plan, QueryError> {
+    let statement = cql_syntax::parse(text)?;
+    plan(statement, plan_context(engine, &engine.inner.catalog.borrow(), keyspace, (text, masked)))
+}
+
+/// [`plan_as`] for a text of any length, with pauses.
+pub(super) async fn plan_as_in_steps(
+    engine: &Engine,
+    text: &str,
+    keyspace: Option<&str>,
+    masked: bool,
+) -> Result<Plan, QueryError> {
+    if text.len() <= TEXT_NOW_BYTES_MAX {
+        return plan_as(engine, text, keyspace, masked);
+    }
+    let runtime = &engine.inner.runtime;
+    let mut scan = cql_syntax::Scan::begin(text)?;
+    let long = loop {
+        if let Some(long) = scan.step()? {
+            break long;
+        }
+        runtime.maybe_yield().await;
+    };
+    let mut parse = cql_syntax::Parse::with_long(text, &long)?;
+    let statement = loop {
+        if let Some(statement) = parse.step()? {
+            break statement;
+        }
+        runtime.maybe_yield().await;
+    };
+    runtime.yield_now().await;
+    let catalog = engine.catalog();
+    let context = plan_context(engine, &catalog, keyspace, (text, masked));
+    let plan = plan_in_steps(statement, context, runtime).await?;
+    runtime.yield_now().await;
+    Ok(plan)
+}
+
+/// True if clients that know the one statement can run the other: its markers and result columns are the same.
+pub(super) fn have_one_shape(one: &Plan, other: &Plan) -> bool {
+    let columns = |plan: &Plan| plan.select().map(|select| *select.columns.id());
+    one.markers == other.markers && columns(one) == columns(other)
+}
+
 /// The context of the next plan.
 fn plan_context<'a>(
     engine: &'a Engine,
     catalog: &'a Catalog,
     keyspace: Option<&'a str>,
-    text: &str,
+    (text, masked): (&str, bool),
 ) -> PlanContext<'a> {
     let inner = &*engine.inner;
     let planted = inner.coordinator.storage().planted();
@@ -191,7 +212,7 @@ fn plan_context<'a>(
         false => inner.plan_numbers.replace(inner.plan_numbers.get().next()),
     };
     let (guardrails, checks_access) = (&inner.guardrails, inner.authorizer.is_on());
-    PlanContext { catalog, keyspace, guardrails, number, checks_access, planted }
+    PlanContext { catalog, keyspace, guardrails, number, checks_access, masked, planted }
 }
 
 fn write_reply(header: &FrameHeader, prepared: &Prepared, out: &mut Vec<u8>) {

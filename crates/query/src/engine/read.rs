@@ -228,7 +228,7 @@ impl Engine {
         let keys = std::slice::from_ref(key);
         match coordinator.serial_place(&plan) {
             PlanPlace::Here => {}
-            PlanPlace::Shard(shard) => return Err(QueryError::OfShard { shard }),
+            PlanPlace::Shard(shard) => return Err(QueryError::OfShard { shard, masked: emitter.is_masked() }),
             PlanPlace::OtherNodes if coordinator.storage().planted().is(Bug::SerialAsQuorum) => {
                 return self.select_keys(select, keys, command, level, emitter, trace).await;
             }

@@ -19,12 +19,21 @@ pub(super) struct ReplyTo<'a> {
     pub(super) skip_metadata: bool,
     /// The id of the result's columns as the client knows them (version 5).
     pub(super) known_columns: Option<&'a [u8]>,
+    /// True if what a conditional statement found is shown through masks.
+    pub(super) masked: bool,
 }
 
 impl<'a> ReplyTo<'a> {
     #[inline]
     pub(super) fn new(header: &FrameHeader, params: &QueryParams<'_>, known_columns: Option<&'a [u8]>) -> Self {
-        ReplyTo { version: header.version, stream: header.stream, skip_metadata: params.skip_metadata, known_columns }
+        let (version, stream, skip_metadata) = (header.version, header.stream, params.skip_metadata);
+        ReplyTo { version, stream, skip_metadata, known_columns, masked: false }
+    }
+
+    /// The same for a client that sees values of masked columns as their masks show them, or not.
+    #[inline]
+    pub(super) fn masked(self, masked: bool) -> Self {
+        ReplyTo { masked, ..self }
     }
 
     /// What comes before the rows: the columns' description, unless the client has it and it is still right.

@@ -12,9 +12,10 @@ use schema::{ChangeTarget, ChangeType, SchemaEvent};
 use super::access::run_access;
 use super::call::Call;
 use super::failed::FailedKind;
+use super::prepare::plan_as_in_steps;
 use super::read::check_page_size;
 use super::reply::{REPLY_BYTES_USUAL, ReplyTo, replace_by_error, warn_of_use};
-use super::{Engine, count};
+use super::{Engine, count, masks};
 use crate::Session;
 use crate::catalog::no_keyspace;
 use crate::control::DdlOutcome;
@@ -87,8 +88,10 @@ impl Engine {
                 if let Some(trace) = trace {
                     trace.request("Execute CQL3 prepared query", Some(&prepared.text), Some(&request.params));
                 }
-                let reply = ReplyTo::new(header, &request.params, request.result_metadata_id);
-                let call = Call { plan: &prepared.plan, id: prepared.id, params: &request.params, reply, trace };
+                let masked = masks::reads_masked(self, session, &prepared.plan);
+                let reply = ReplyTo::new(header, &request.params, request.result_metadata_id).masked(masked);
+                let plan = masks::plan_in_time(self, &prepared, masked).await?;
+                let call = Call { plan, id: prepared.id, params: &request.params, reply, trace };
                 let keyspace = prepared.keyspace.as_deref();
                 let start = out.len();
                 let outcome = self.run_call(session, header, &call, &prepared.text, keyspace, out).await;
@@ -130,7 +133,7 @@ impl Engine {
         let keyspace = session.keyspace();
         let keyspace = request.params.keyspace.or(keyspace.as_deref());
         let id = statement_id_in_steps(keyspace, request.text, &self.inner.runtime).await;
-        let plan = match self.take_planned(id) {
+        let mut plan = match self.take_planned(id) {
             Some(plan) => plan,
             None => {
                 let planned = self.plan_text_in_steps(request.text, keyspace).await;
@@ -140,7 +143,11 @@ impl Engine {
         is_scan.set(plan.is_scan());
         check_count_of_text(&plan.markers, request.params.values)?;
         self.inner.authorizer.authorize(session, &plan, &request.params)?;
-        let reply = ReplyTo::new(header, &request.params, None);
+        let masked = masks::reads_masked(self, session, &plan);
+        if masked && matches!(plan.action, Action::Select(_)) {
+            plan = plan_as_in_steps(self, request.text, keyspace, true).await?;
+        }
+        let reply = ReplyTo::new(header, &request.params, None).masked(masked);
         let call = Call { plan: &plan, id, params: &request.params, reply, trace };
         call.step(|| "The statement is planned".to_owned());
         let outcome = self.run_call(session, header, &call, request.text, keyspace, out).await;

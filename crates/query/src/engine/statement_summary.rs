@@ -6,7 +6,7 @@ use cql_protocol::request::{BatchQuery, Request};
 use super::Engine;
 use super::prepare::TEXT_NOW_BYTES_MAX;
 use crate::Session;
-use crate::plan::{Action, Plan};
+use crate::plan::Plan;
 
 /// The most of a statement that is told, characters.
 const STATEMENT_CHARACTERS_MAX: usize = 200;
@@ -71,13 +71,7 @@ impl Engine {
 impl Plan {
     /// The keyspace of the table that it is about.
     fn keyspace(&self) -> Option<&str> {
-        let table = match &self.action {
-            Action::Modify(modification) => &modification.table,
-            Action::Select(select) | Action::SelectVirtual(select) => &select.table,
-            Action::Batch(batch) => &batch.modifications.first()?.table,
-            Action::Other(_) => return None,
-        };
-        Some(&table.keyspace)
+        self.table().map(|table| table.keyspace.as_str())
     }
 }
 

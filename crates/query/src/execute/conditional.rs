@@ -26,6 +26,8 @@ use crate::plan::{Assignment, Binds, ClusteringChoice, ColumnCondition, Conditio
 pub(crate) struct Request<'a> {
     table: &'a Table,
     is_batch: bool,
+    /// True if what was found is shown through masks.
+    masked: bool,
     key: Option<(Token, Vec<u8>)>,
     statements: Vec<(&'a Modification, Binds<'a>)>,
     on_static_row: Option<RowCondition<'a>>,
@@ -54,6 +56,7 @@ impl<'a> Request<'a> {
         Request {
             table,
             is_batch,
+            masked: false,
             key: None,
             statements: Vec::new(),
             on_static_row: None,
@@ -63,6 +66,11 @@ impl<'a> Request<'a> {
             changes_statics: false,
             changes_rows: false,
         }
+    }
+
+    /// The same for a client that sees values of masked columns as their masks show them, or not.
+    pub(crate) fn masked(self, masked: bool) -> Self {
+        Request { masked, ..self }
     }
 
     /// Adds a statement about the table.

@@ -210,6 +210,11 @@ impl<'e> RowEmitter<'e> {
         self.length.wanted()
     }
 
+    /// True if values of masked columns are as their masks show them.
+    pub(crate) fn is_masked(&self) -> bool {
+        self.select.is_masked
+    }
+
     /// What is left of the limits.
     pub(crate) fn limits(&self) -> RowLimits {
         self.limits

@@ -14,7 +14,7 @@ use planted::{Bug, Planted};
 use schema::{Table, TableId};
 
 use super::context::PlanContext;
-use super::{Action, BatchPlan, Modification};
+use super::{Action, BatchPlan, Modification, masks};
 use crate::catalog::no_keyspace;
 use crate::error::QueryError;
 
@@ -25,7 +25,8 @@ pub(super) fn needs(action: &Action, context: PlanContext<'_>) -> Result<Box<[Re
     }
     let needs = match action {
         Action::Select(select) | Action::SelectVirtual(select) => {
-            requirements(StatementKind::Select, &of_table(&select.table))
+            let masked = select.restricts_masked.to_vec();
+            requirements(StatementKind::Select, &Objects { masked, ..of_table(&select.table) })
         }
         Action::Modify(modification) => of_modification(modification, context.planted),
         Action::Batch(batch) => of_batch(batch, context.planted),
@@ -73,18 +74,20 @@ fn of_table(table: &Table) -> Objects {
 
 fn of_modification(modification: &Modification, planted: Planted) -> Vec<Requirement> {
     let is_conditional = modification.conditions.is_some() && !planted.is(Bug::IfWithoutSelect);
-    requirements(StatementKind::Modify, &Objects { is_conditional, ..of_table(&modification.table) })
+    let masked = masks::compared(modification).into_vec();
+    requirements(StatementKind::Modify, &Objects { is_conditional, masked, ..of_table(&modification.table) })
 }
 
 /// The needs of all statements, in their order. Thousands of statements about one table need what one of them needs.
 fn of_batch(batch: &BatchPlan, planted: Planted) -> Vec<Requirement> {
-    let mut seen: BTreeSet<(TableId, bool)> = BTreeSet::new();
+    let mut seen: BTreeSet<(TableId, bool, Box<[String]>)> = BTreeSet::new();
     let mut needs = Vec::new();
     for modification in &batch.modifications {
         if planted.is(Bug::BatchCheckedOnce) && !seen.is_empty() {
             break;
         }
-        if seen.insert((modification.table.id, modification.conditions.is_some())) {
+        let what = (modification.table.id, modification.conditions.is_some(), masks::compared(modification));
+        if seen.insert(what) {
             needs.extend(of_modification(modification, planted));
         }
     }

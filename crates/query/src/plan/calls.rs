@@ -64,7 +64,7 @@ impl Markers {
 }
 
 /// What a pure function may ask for.
-struct Planning;
+pub(crate) struct Planning;
 
 impl Context for Planning {
     fn now_micros(&mut self) -> i64 {

@@ -20,6 +20,8 @@ pub(crate) struct PlanContext<'a> {
     pub(crate) number: PlanNumber,
     /// True if permissions are checked.
     pub(crate) checks_access: bool,
+    /// True for a client without UNMASK on the table: values of masked columns are shown as their masks show them.
+    pub(crate) masked: bool,
     /// A bug that was planted on purpose.
     pub(crate) planted: Planted,
 }

@@ -100,7 +100,11 @@ fn function<'p>(
     selectors: &mut Selectors<'p>,
 ) -> Result<(&'p schema::Column, ResultColumn), QueryError> {
     let (used_before, aggregates_before) = (selectors.used.len(), selectors.aggregates.len());
-    let call = selectors.call(expression)?;
+    // Groups are of the values that there are, whoever reads them.
+    let masked = std::mem::replace(&mut selectors.masked, false);
+    let call = selectors.call(expression);
+    selectors.masked = masked;
+    let call = call?;
     let used = selectors.used.split_off(used_before);
     if selectors.aggregates.len() > aggregates_before {
         let name = match expression {

@@ -41,6 +41,10 @@ impl<'p> Selectors<'p> {
     /// An element, a slice or a field.
     pub(super) fn part(&mut self, expression: &SelectorExpression) -> Result<ResultColumn, QueryError> {
         let Reached { start, steps, name, ty } = self.reach(expression)?;
+        let start = match start {
+            Start::Column(column) if self.mask(column).is_some() => Start::Expression(self.value(column)),
+            start => start,
+        };
         let expression = match start {
             Start::Column(column) => Expression::Selected(self.push(column, steps, PartOf::Value)?),
             Start::Expression(of) => {

@@ -84,6 +84,7 @@ fn finish(
     };
     let is_quick = is_about_one && generators.is_empty();
     let has_order = !json.is_empty() || markers.iter().any(|marker| cql_types::has_order(&marker.ty));
+    let has_masks = shows_masks(&action);
     let requirements = access::needs(&action, context)?;
     let (number, warnings) = (context.number, Vec::new());
     Ok(Plan {
@@ -97,8 +98,20 @@ fn finish(
         json,
         is_quick,
         is_qualified,
+        has_masks,
         warnings,
     })
+}
+
+/// True if the answer may have values of a table with masks: rows, or what a conditional statement found.
+fn shows_masks(action: &Action) -> bool {
+    let shows = |modification: &Modification| modification.conditions.is_some() && modification.table.has_masks();
+    match action {
+        Action::Select(select) => select.table.has_masks(),
+        Action::Modify(modification) => shows(modification),
+        Action::Batch(batch) => batch.modifications.iter().any(shows),
+        Action::SelectVirtual(_) | Action::Other(_) => false,
+    }
 }
 
 /// Whether the statement means the same in every session.

@@ -21,6 +21,10 @@ pub(crate) struct Select {
     pub(crate) replication: Rc<Replication>,
     /// What each row of the result is made of.
     pub(crate) output: Output,
+    /// True if values of masked columns are as their masks show them.
+    pub(crate) is_masked: bool,
+    /// The masked columns that it restricts.
+    pub(crate) restricts_masked: Box<[String]>,
     /// The columns beside the key's that it names in what it selects; `None`: all.
     pub(crate) queried: Option<Box<[Queried]>>,
     /// The parts of columns and of other values that it selects.

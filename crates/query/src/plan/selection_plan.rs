@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use cql_syntax::{Select as SelectStatement, Selection};
 use cql_types::CqlType;
+use planted::Bug;
 use schema::{Column, ColumnId, ColumnKind, Table, UserTypes, system_keyspaces};
 
 use super::context::PlanContext;
@@ -12,7 +13,7 @@ use super::selectors::Selectors;
 use super::terms::{Markers, Receiver, undefined_column};
 use super::{
     Action, Aggregate, Expression, GroupKey, Groups, JsonColumn, KeyChoice, Keys, Order, Output, Part, PartOf, Queried,
-    ResultColumns, Select, Selected, Step, groups,
+    ResultColumns, Select, Selected, Step, groups, masks,
 };
 use crate::catalog::Found;
 use crate::error::{QueryError, invalid};
@@ -50,6 +51,7 @@ pub(super) fn plan(
         Restrictions::new(&select.relations, table, StatementKind::Select, select.allow_filtering, markers)?;
     check_relations(&restrictions, table, names_statics, (allow_filtering, context.guardrails))?;
     let mut selectors = Selectors::new(&found, types, &mut *markers);
+    selectors.masked = context.masked && !(select.json && context.planted.is(Bug::MaskLeftOut));
     let selection = selectors.all(&select.selection)?;
     if select.distinct {
         if select.per_partition_limit.is_some() {
@@ -97,6 +99,8 @@ pub(super) fn plan(
         table: table.clone(),
         replication: found.replication,
         output,
+        is_masked: context.masked,
+        restricts_masked: masks::restricted(&select.relations, table),
         queried,
         parts,
         expressions,

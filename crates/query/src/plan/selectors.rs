@@ -8,11 +8,11 @@ use cql_types::{CqlType, Field, Literal};
 use functions::{Argument, Fit, ResolveError, Untyped};
 use schema::plan::qualified;
 use schema::user_type::meant;
-use schema::{Column, ColumnKind, Table, UserTypes};
+use schema::{Column, ColumnKind, ColumnMask, Table, UserTypes};
 
 use super::expression::{Aggregate, Expression};
 use super::terms::{Markers, Receiver, undefined_column, unknown_function};
-use super::{Part, PartOf, Selected, calls, shown, token_type};
+use super::{Part, PartOf, Selected, calls, masks, shown, token_type};
 use crate::catalog::Found;
 use crate::error::{QueryError, invalid};
 
@@ -45,6 +45,8 @@ pub(super) struct Selectors<'p> {
     pub(super) is_stored: bool,
     pub(super) parts: Vec<Part>,
     pub(super) aggregates: Vec<Aggregate>,
+    /// True if values of masked columns are as their masks show them.
+    pub(super) masked: bool,
     /// The table's columns that were named, in order.
     pub(super) used: Vec<&'p Column>,
     /// What a selector is refused for once all its calls are known.
@@ -95,6 +97,7 @@ impl<'p> Selectors<'p> {
             is_stored: !found.is_system,
             parts: Vec::new(),
             aggregates: Vec::new(),
+            masked: false,
             used: Vec::new(),
             refused: None,
         }
@@ -183,8 +186,21 @@ impl<'p> Selectors<'p> {
     }
 
     fn whole(&self, column: &Column) -> ResultColumn {
-        let expression = Expression::Selected(self.selected(column));
-        ResultColumn::new(column.name.clone(), column.ty.clone(), expression)
+        ResultColumn::new(column.name.clone(), column.ty.clone(), self.value(column))
+    }
+
+    /// The mask of a column, if its values are shown through it.
+    pub(super) fn mask<'c>(&self, column: &'c Column) -> Option<&'c ColumnMask> {
+        column.mask.as_deref().filter(|_| self.masked)
+    }
+
+    /// A column's value as the client may see it.
+    pub(super) fn value(&self, column: &Column) -> Expression {
+        let selected = self.selected(column);
+        match self.mask(column) {
+            Some(mask) => masks::masked(mask, column, selected),
+            None => Expression::Selected(selected),
+        }
     }
 
     /// A column as its values are read.
@@ -257,7 +273,9 @@ impl<'p> Selectors<'p> {
         if let (Some(what), [argument], None) = (PartOf::function(name), arguments, keyspace) {
             return self.written(name, what, argument);
         }
-        if is_native && name == "token" && self.is_key(arguments) {
+        // The token of a masked key is that of its masked values.
+        let is_key_shown = self.table.partition_key().iter().all(|column| self.mask(column).is_none());
+        if is_native && name == "token" && is_key_shown && self.is_key(arguments) {
             let names: Vec<&str> = arguments.iter().filter_map(column_name).collect();
             for name in &names {
                 self.column(name)?;

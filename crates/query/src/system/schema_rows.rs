@@ -1,6 +1,7 @@
 //! The rows of `system_schema` and `system_virtual_schema`: the schema as drivers read it.
 
-use schema::{ColumnKind, DroppedColumn, Keyspace, Order, Table, UserType};
+use cql_types::CqlType;
+use schema::{ColumnKind, ColumnMask, DroppedColumn, Keyspace, MaskArgument, Order, Table, UserType};
 
 use super::rows::Rows;
 use super::value;
@@ -83,6 +84,53 @@ fn push_column(
         ("position", value::int(position)),
         ("type", value::text(ty)),
     ]);
+}
+
+pub(super) fn push_column_masks(rows: &mut Rows<'_>, table: &Table) {
+    for column in table.columns() {
+        if let Some(mask) = &column.mask {
+            push_column_mask(rows, table, &column.name, mask);
+        }
+    }
+}
+
+/// A null argument has an empty text, and differs by the list of nulls.
+fn push_column_mask(rows: &mut Rows<'_>, table: &Table, column: &str, mask: &ColumnMask) {
+    let types: Vec<String> = mask.arguments.iter().map(|argument| argument.ty.to_string()).collect();
+    let value = |argument: &MaskArgument| {
+        argument.value.as_ref().map_or_else(String::new, |value| plain_text(&argument.ty, value))
+    };
+    let values: Vec<String> = mask.arguments.iter().map(value).collect();
+    rows.push([
+        ("keyspace_name", value::text(&table.keyspace)),
+        ("table_name", value::text(&table.name)),
+        ("column_name", value::text(column)),
+        ("function_argument_nulls", value::booleans(mask.arguments.iter().map(|argument| argument.value.is_none()))),
+        ("function_argument_types", value::texts(types.iter().map(String::as_str))),
+        ("function_argument_values", value::texts(values.iter().map(String::as_str))),
+        ("function_keyspace", value::text("system")),
+        ("function_name", value::text(&mask.function)),
+    ]);
+}
+
+/// A value as Cassandra keeps a mask's argument: texts without quotes, the fields of tuples between colons, collections and vectors as their bytes.
+fn plain_text(ty: &CqlType, value: &[u8]) -> String {
+    let of_fields = |types: &mut dyn Iterator<Item = &CqlType>| {
+        let fields = types.zip(cql_types::fields_of(value)).map(|(ty, field)| match field {
+            Some(field) => plain_text(ty, field).replace(':', "\\:").replace('@', "\\@"),
+            None => "@".to_owned(),
+        });
+        fields.collect::<Vec<_>>().join(":")
+    };
+    match ty {
+        CqlType::Text | CqlType::Ascii => String::from_utf8_lossy(value).into_owned(),
+        CqlType::Blob | CqlType::List { .. } | CqlType::Set { .. } | CqlType::Map { .. } | CqlType::Vector { .. } => {
+            value.iter().map(|byte| format!("{byte:02x}")).collect()
+        }
+        CqlType::Tuple(types) => of_fields(&mut types.iter()),
+        CqlType::Udt { fields, .. } => of_fields(&mut fields.iter().map(|field| &field.ty)),
+        scalar => cql_types::print(scalar, value).trim_matches('\'').to_owned(),
+    }
 }
 
 pub(super) fn push_dropped_columns(rows: &mut Rows<'_>, table: &Table) {

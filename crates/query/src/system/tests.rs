@@ -59,6 +59,7 @@ fn user_schema() -> Schema {
             datacenters: &datacenters,
             strategies: &topology::Strategies::default(),
             now_micros: 0,
+            masks_enabled: false,
         };
         let statement = cql_syntax::parse(text).expect("the statement is CQL");
         schema = schema.with_all(&schema::plan_ddl(&schema, &statement, &context).expect("it is valid").changes);

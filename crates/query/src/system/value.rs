@@ -59,6 +59,13 @@ pub(crate) fn texts<'a>(values: impl IntoIterator<Item = &'a str>) -> Value {
     Some(out)
 }
 
+/// A list of booleans.
+pub(super) fn booleans(values: impl ExactSizeIterator<Item = bool>) -> Value {
+    let mut out = count(u32::try_from(values.len()).unwrap_or(u32::MAX))?;
+    values.for_each(|value| push(&mut out, &[u8::from(value)]));
+    Some(out)
+}
+
 /// A map of texts.
 pub(crate) fn text_map(entries: &BTreeMap<String, String>) -> Value {
     blob_map(entries.iter().map(|(key, value)| (key.as_str(), value.as_bytes())))

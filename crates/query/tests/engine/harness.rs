@@ -100,12 +100,14 @@ enum Command {
 struct Rules {
     guardrails: Guardrails,
     access: Settings,
+    masks_enabled: bool,
     network_rules: NetworkRules,
 }
 
 impl Default for Rules {
     fn default() -> Self {
-        Rules { guardrails: Guardrails::default(), access: ALLOW_ALL, network_rules: NetworkRules::default() }
+        let network_rules = NetworkRules::default();
+        Rules { guardrails: Guardrails::default(), access: ALLOW_ALL, masks_enabled: false, network_rules }
     }
 }
 
@@ -161,6 +163,15 @@ where
     Fut: Future<Output = ()>,
 {
     run_strict(dir, shards, NetworkRules::default(), test);
+}
+
+/// The same for one whose columns may have masks.
+pub fn run_masking<F, Fut>(dir: &Path, shards: u16, masks_enabled: bool, test: F)
+where
+    F: Fn(Client) -> Fut + Send + Sync + Copy,
+    Fut: Future<Output = ()>,
+{
+    run(dir, shards, &Rules { access: SECURED, masks_enabled, ..Rules::default() }, |client, _, _| test(client));
 }
 
 /// A node whose clients log in, and may do all that is no superuser's.
@@ -261,7 +272,11 @@ where
                     internode: None,
                     metadata: metadata.take(),
                     links: None,
-                    options: EngineOptions { network_rules: seat.rules.network_rules, ..EngineOptions::default() },
+                    options: EngineOptions {
+                        masks_enabled: seat.rules.masks_enabled,
+                        network_rules: seat.rules.network_rules,
+                        ..EngineOptions::default()
+                    },
                     guardrails: seat.rules.guardrails.clone(),
                     strategies: Default::default(),
                     node: node_info(boot.number),
@@ -470,6 +485,13 @@ impl Client {
 
     fn new(engine: Engine) -> Client {
         Client { engine, session: Session::new(), version: Version::V4 }
+    }
+
+    /// A client that has logged in as a role.
+    pub fn of(&self, role: &str) -> Client {
+        let session = Session::new();
+        session.log_in(role);
+        Client { session, ..self.clone() }
     }
 
     /// Sends any request.

@@ -16,6 +16,7 @@ mod guardrails;
 mod hand_over;
 mod harness;
 mod limits;
+mod masks;
 mod paging;
 mod permissions;
 mod requests;

@@ -22,6 +22,17 @@ fn types() -> impl Strategy<Value = CqlType> {
     prop::sample::select(texts.to_vec()).prop_map(|text| CqlType::parse(text).expect("a type"))
 }
 
+/// A mask for some column, whatever its type: what can be called is asked where values are read.
+fn masks() -> impl Strategy<Value = Option<(prop::sample::Index, ColumnMask)>> {
+    let arguments = prop::collection::vec((types(), any::<Option<Vec<u8>>>()), 0..4);
+    let functions = prop::sample::select(vec!["mask_default", "mask_null", "mask_inner", "mask_replace"]);
+    let mask = (functions, arguments).prop_map(|(function, arguments)| ColumnMask {
+        function: function.to_owned(),
+        arguments: arguments.into_iter().map(|(ty, value)| MaskArgument { ty, value }).collect(),
+    });
+    prop::option::of((any::<prop::sample::Index>(), mask))
+}
+
 fn maps() -> impl Strategy<Value = BTreeMap<String, String>> {
     prop::collection::btree_map(names(), names(), 0..4)
 }
@@ -36,6 +47,7 @@ prop_compose! {
         extensions in prop::collection::btree_map(names(), prop::collection::vec(any::<u8>(), 0..9), 0..3),
         dropped in prop::collection::vec((names(), types(), any::<i64>()), 0..3),
         skipped_ids in 0u32..100,
+        masked in masks(),
     ) -> Table {
         let mut listed = Vec::new();
         let mut clustering = 0u16;
@@ -49,7 +61,11 @@ prop_compose! {
             let position = if kind == ColumnKind::Clustering { clustering += 1; clustering - 1 } else { 0 };
             let order = if kind == ColumnKind::Clustering && place % 2 == 0 { Order::Desc } else { Order::Asc };
             let id = ColumnId(u16::try_from(place).expect("few columns"));
-            listed.push(Column { id, name, ty, kind, position, order });
+            listed.push(Column { id, name, ty, kind, position, order, mask: None });
+        }
+        if let Some((column, mask)) = masked {
+            let column = column.index(listed.len());
+            listed[column].mask = Some(Box::new(mask));
         }
         let options = TableOptions {
             compaction: options.0,
@@ -113,7 +129,7 @@ fn a_newer_version_is_named() {
     let mut bytes = encoded(&SchemaChange::DropKeyspace("k".to_owned()));
     bytes[0] = FORMAT_VERSION + 1;
     let error = decode(&mut Reader::new(&bytes)).expect_err("a newer version is refused");
-    assert_eq!(error.to_string(), "a schema change has format version 3, and this Helenus reads up to 2");
+    assert_eq!(error.to_string(), "a schema change has format version 4, and this Helenus reads up to 3");
 }
 
 #[test]
@@ -139,4 +155,40 @@ fn a_keyspace_of_its_first_tenure_has_the_first_version() {
     assert_eq!(bytes, [&[2], &first[1..], &[0x81, 0x2c]].concat(), "the tenure stands last");
     assert_eq!(decode(&mut Reader::new(&bytes)), Ok(later));
     assert!(decode(&mut Reader::new(&bytes[..bytes.len() - 1])).is_err());
+}
+
+#[test]
+fn a_table_without_masks_has_the_first_version() {
+    let column = |id, name: &str, kind| Column::new(kind, ColumnId(id), name, CqlType::Int);
+    let columns = vec![column(0, "k", ColumnKind::PartitionKey), column(1, "v", ColumnKind::Regular)];
+    let of = |columns: &[Column]| {
+        let table = Table::new(TableId([1; 16]), "ks", "t", columns.to_vec(), TableOptions::default());
+        SchemaChange::PutTable(Box::new(table))
+    };
+    let first = encoded(&of(&columns));
+    assert_eq!(first[0], 1);
+    let mut masked = columns.clone();
+    let argument = MaskArgument { ty: CqlType::Int, value: Some(vec![0, 0, 0, 9]) };
+    let mask = ColumnMask { function: "mask_replace".to_owned(), arguments: vec![argument] };
+    masked[1].mask = Some(Box::new(mask));
+    let bytes = encoded(&of(&masked));
+    let end = [&[1, 1, 12][..], b"mask_replace", &[1, 3], b"int", &[1, 4, 0, 0, 0, 9]].concat();
+    assert_eq!(bytes, [&[3], &first[1..], &end].concat(), "the masks stand last");
+    assert_eq!(decode(&mut Reader::new(&bytes)), Ok(of(&masked)));
+}
+
+#[test]
+fn masks_that_cannot_be_are_refused() {
+    let column = Column::new(ColumnKind::PartitionKey, ColumnId(0), "k", CqlType::Int);
+    let table = Table::new(TableId([1; 16]), "ks", "t", vec![column], TableOptions::default());
+    let first = encoded(&SchemaChange::PutTable(Box::new(table)));
+    let refusal = |masks: &[u8]| {
+        let bytes = [&[3], &first[1..], masks].concat();
+        decode(&mut Reader::new(&bytes)).expect_err("such masks cannot be").to_string()
+    };
+    let one = [&[0, 9][..], b"mask_null", &[0]].concat();
+    assert!(refusal(&[&[1, 0, 3][..], b"abs", &[0]].concat()).contains("the mask abs is unknown"));
+    assert!(refusal(&[&[1, 7][..], &one[1..]].concat()).contains("of no column"));
+    assert!(refusal(&[&[2][..], &one, &one].concat()).contains("two masks"));
+    assert!(refusal(&[&[1, 0, 9][..], b"mask_null", &[17]].concat()).contains("17 arguments"));
 }

@@ -20,7 +20,9 @@ pub(super) fn alter(schema: &Schema, statement: &AlterTable, context: &DdlContex
     let keyspace = names::keyspace_of(statement.table.keyspace.as_deref(), context.current_keyspace)?;
     let name = &statement.table.table;
     names::check_modifiable(keyspace, "ALTER", &format!("<table {keyspace}.{name}>"))?;
-    if let AlterTableAction::Mask { mask: Some(_), .. } = &statement.action {
+    if let AlterTableAction::Mask { mask: Some(_), .. } = &statement.action
+        && !context.masks_enabled
+    {
         return Err(masks::disabled());
     }
     let Some(table) = schema.table(keyspace, name) else {
@@ -30,14 +32,13 @@ pub(super) fn alter(schema: &Schema, statement: &AlterTable, context: &DdlContex
     let altered = match &statement.action {
         AlterTableAction::Add { if_not_exists, columns } => {
             let types = schema.keyspace(keyspace).map(|keyspace| &keyspace.types);
-            add(table, types.unwrap_or(&UserTypes::new()), columns, *if_not_exists)?
+            add((table, types.unwrap_or(&UserTypes::new())), columns, *if_not_exists, context.masks_enabled)?
         }
         AlterTableAction::Drop { if_exists, columns, timestamp } => {
             drop(table, columns, *if_exists, timestamp.unwrap_or(context.now_micros))?
         }
-        AlterTableAction::Mask { if_exists, column, .. } => {
-            masks::drop(table, column, *if_exists)?;
-            Table::clone(table)
+        AlterTableAction::Mask { if_exists, column, mask } => {
+            rebuilt(table, masks::alter(table, column, mask.as_ref(), *if_exists)?)
         }
         // IF EXISTS is read and changes nothing, as in Cassandra.
         AlterTableAction::Rename { columns, .. } => rename(table, columns)?,
@@ -68,16 +69,16 @@ pub(super) fn alter(schema: &Schema, statement: &AlterTable, context: &DdlContex
 }
 
 fn add(
-    table: &Table,
-    user_types: &UserTypes,
+    (table, user_types): (&Table, &UserTypes),
     definitions: &[ColumnDefinition],
     if_not_exists: bool,
+    masks_enabled: bool,
 ) -> Result<Table, SchemaError> {
     let mut columns = table.columns().to_vec();
     let mut next_column_id = table.next_column_id;
     for definition in definitions {
         let name = &definition.name;
-        if definition.mask.is_some() {
+        if definition.mask.is_some() && !masks_enabled {
             return Err(masks::disabled());
         }
         if columns.iter().any(|column| column.name == *name) || table.hides_name(name) {
@@ -87,6 +88,7 @@ fn add(
             return Err(SchemaError::invalid(format!("Column with name '{name}' already exists")));
         }
         let ty = types::of_column(&table.keyspace, user_types, Some(name), definition.ty.clone())?;
+        let mask = definition.mask.as_ref().map(|mask| masks::plan(mask, name, &ty)).transpose()?.map(Box::new);
         if table.options.compact_storage {
             return Err(SchemaError::invalid("Cannot add new column to a COMPACT STORAGE table"));
         }
@@ -109,7 +111,7 @@ fn add(
                 ColumnId(id)
             }
         };
-        columns.push(Column::new(kind, id, name, ty));
+        columns.push(Column { mask, ..Column::new(kind, id, name, ty) });
     }
     let mut altered = rebuilt(table, columns);
     altered.next_column_id = next_column_id;
@@ -172,7 +174,7 @@ fn drop(table: &Table, names: &[String], if_exists: bool, dropped_at_micros: i64
             return Err(SchemaError::invalid(format!("Cannot drop non-frozen column {name} of user type {ty}")));
         }
         let mut column = columns.remove(index);
-        column.ty = recorded(column.ty);
+        (column.ty, column.mask) = (recorded(column.ty), None);
         dropped.insert(name.clone(), DroppedColumn { column, dropped_at_micros });
     }
     let mut altered = rebuilt(table, columns);

@@ -34,7 +34,7 @@ pub(super) fn create(
     // What is wrong in itself is said before what is wrong with this schema.
     let properties = read_properties(&statement.properties)?;
     let primary_key = check_form(statement)?;
-    if statement.columns.iter().any(|column| column.mask.is_some()) {
+    if !context.masks_enabled && statement.columns.iter().any(|column| column.mask.is_some()) {
         return Err(masks::disabled());
     }
     names::check_modifiable(in_keyspace, "CREATE", &format!("<all tables in {in_keyspace}>"))?;
@@ -171,8 +171,10 @@ fn columns(
     let mut rest: BTreeMap<&str, Column> = BTreeMap::new();
     for definition in &statement.columns {
         let ty = types::of_column(keyspace, user_types, None, definition.ty.clone())?;
+        let name = &definition.name;
+        let mask = definition.mask.as_ref().map(|mask| masks::plan(mask, name, &ty)).transpose()?.map(Box::new);
         let kind = if definition.is_static { ColumnKind::Static } else { ColumnKind::Regular };
-        rest.insert(&definition.name, Column::new(kind, ColumnId(0), &definition.name, ty));
+        rest.insert(name, Column { mask, ..Column::new(kind, ColumnId(0), name, ty) });
     }
     let mut columns = Vec::new();
     let parts = [(ColumnKind::PartitionKey, &primary_key.partition), (ColumnKind::Clustering, &primary_key.clustering)];

@@ -38,6 +38,7 @@ impl Session {
             datacenters: &self.datacenters,
             strategies: &self.strategies,
             now_micros: 1_700_000_000_000_000,
+            masks_enabled: false,
         };
         match plan_ddl(&self.schema, &statement, &context) {
             Ok(plan) => {

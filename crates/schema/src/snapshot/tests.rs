@@ -133,6 +133,7 @@ fn run(statements: &[&str]) -> Schema {
             datacenters: &[("dc".to_owned(), 1)].into(),
             strategies: &topology::Strategies::default(),
             now_micros: 1,
+            masks_enabled: false,
         };
         let plan = crate::plan_ddl(&schema, &cql_syntax::parse(text).unwrap(), &context).unwrap();
         for change in &plan.changes {
@@ -195,6 +196,7 @@ fn types_that_double_with_each_step_are_refused() {
             datacenters: &[("dc".to_owned(), 1)].into(),
             strategies: &topology::Strategies::default(),
             now_micros: 1,
+            masks_enabled: false,
         };
         match crate::plan_ddl(&schema, &cql_syntax::parse(&text).unwrap(), &context) {
             Ok(plan) => schema = schema.with_all(&plan.changes),

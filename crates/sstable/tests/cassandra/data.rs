@@ -317,6 +317,7 @@ fn schema_of(keyspace: &str, text: &str) -> Schema {
             datacenters: &BTreeMap::new(),
             strategies: &topology::Strategies::default(),
             now_micros: 1_700_000_000_000_000,
+            masks_enabled: false,
         };
         let plan = plan_ddl(&schema, &parsed, &context).unwrap_or_else(|error| panic!("{statement}: {error}"));
         schema = schema.with_all(&plan.changes);

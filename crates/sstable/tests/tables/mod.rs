@@ -16,7 +16,7 @@ pub fn table_of(header: &Header, ids: Ids) -> Table {
     let mut columns = Vec::new();
     let mut add = |name: String, ty: &CqlType, kind, position: usize, order| {
         let position = u16::try_from(position).expect("few columns");
-        columns.push(Column { id: ColumnId(0), name, ty: ty.clone(), kind, position, order });
+        columns.push(Column { id: ColumnId(0), name, ty: ty.clone(), kind, position, order, mask: None });
     };
     for (place, ty) in header.partition_key.iter().enumerate() {
         add(format!("partition key {place}"), ty, ColumnKind::PartitionKey, place, Order::Asc);

@@ -357,6 +357,7 @@ mod tests {
             datacenters: &[("datacenter1".to_owned(), 1)].into(),
             strategies: &topology::Strategies::default(),
             now_micros: 1,
+            masks_enabled: false,
         };
         let plan = plan_ddl(schema, &parse(text).expect("a statement"), &context).expect("it can be done");
         schema.with_all(&plan.changes)

@@ -60,6 +60,7 @@ mod tests {
             datacenters: &[("near".to_owned(), 1), ("far".to_owned(), 2)].into(),
             strategies: &Strategies::default(),
             now_micros: 1,
+            masks_enabled: false,
         };
         plan_ddl(schema, &parse(text).expect("a statement"), &context).expect("it can be done").changes
     }

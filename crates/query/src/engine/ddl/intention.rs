@@ -154,8 +154,29 @@ impl Intention {
         Ok(Subject::new(access, Actor::Role(role), SETTINGS).check_all(&needs)?)
     }
 
-    /// Plans the statement on a state, for the nodes of a ring and the strategies that keyspaces may name.
+    /// Plans the statement on a state, for the nodes of a ring and the strategies that keyspaces may name. The node that was asked decides if columns may
+    /// have masks, and proposes no statement that it refuses itself.
     pub(super) fn plan(&self, schema: &Schema, ring: &Ring, strategies: &Strategies) -> Result<DdlPlan, QueryError> {
+        self.plan_with((schema, ring, strategies), true)
+    }
+
+    /// Plans a statement that gives columns masks where that is not enabled: it is refused, or changes nothing.
+    pub(super) fn plan_without_masks(
+        &self,
+        schema: &Schema,
+        ring: &Ring,
+        strategies: &Strategies,
+    ) -> Result<DdlPlan, QueryError> {
+        let plan = self.plan_with((schema, ring, strategies), false)?;
+        assert!(plan.changes.is_empty(), "a statement with a mask changes nothing where masks are not enabled");
+        Ok(plan)
+    }
+
+    fn plan_with(
+        &self,
+        (schema, ring, strategies): (&Schema, &Ring, &Strategies),
+        masks_enabled: bool,
+    ) -> Result<DdlPlan, QueryError> {
         let mut statement = cql_syntax::parse(&self.text)?;
         if let Some(properties) = properties_mut(&mut statement) {
             properties.retain(|(name, _)| !self.ignored.contains(name));
@@ -170,6 +191,7 @@ impl Intention {
             datacenters: &datacenters,
             strategies,
             now_micros: self.now_micros,
+            masks_enabled,
         };
         Ok(plan_ddl(schema, &statement, &context)?)
     }

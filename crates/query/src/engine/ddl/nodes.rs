@@ -310,6 +310,7 @@ mod tests {
                 datacenters: &[("datacenter1".to_owned(), 2)].into(),
                 strategies: &self.strategies,
                 now_micros: 1,
+                masks_enabled: false,
             };
             plan_ddl(&self.schema, &parse(text).expect("a statement"), &context).expect("it can be done").changes
         }

@@ -3,6 +3,7 @@
 //! | from | event | to |
 //! |---|---|---|
 //! | asked | its role has lost the permission, or the guardrails of this node refuse it | answered: the refusal |
+//! | asked | it gives a column a mask, and this node's configuration enables none | answered: the refusal |
 //! | asked | the snapshots of what it drops are made | proposed |
 //! | proposed | the group applied it | answered: the event, with warnings |
 //! | proposed | the leader refused it: this node, whose state is as late, plans it itself | answered: the refusal, or that nothing changes |
@@ -80,6 +81,11 @@ impl<'a> SchemaStatement<'a> {
             // It has waited for its turn, or was refused: before snapshots are made of what it drops.
             check()?;
             let schema = engine.schema();
+            if schema::sets_mask(&statement) && !engine.inner.masks_enabled {
+                let ring = engine.inner.coordinator.ring();
+                let plan = intention.plan_without_masks(&schema, &ring, &engine.inner.strategies)?;
+                return Ok(DdlOutcome { event: None, warnings: plan.warnings });
+            }
             let planned = intention.plan(&schema, &engine.inner.coordinator.ring(), &engine.inner.strategies);
             if let Ok(plan) = &planned {
                 engine.guard_changes(&mut self.watch, &statement, &plan.changes)?;

@@ -3,24 +3,26 @@
 use cql_protocol::response::{ColumnSpec, RowsHead, Specs};
 use cql_protocol::{RowsWriter, Version};
 use cql_types::CqlType;
+use functions::Call;
 use mutation::{ClusteringRef, LiveRow, RowRef};
-use schema::{Column, Table};
+use schema::{Column, ColumnMask, Table};
 
 use super::{CurrentRows, Request};
+use crate::error::QueryError;
 use crate::execute::row_source::RowSource;
-use crate::plan::Selected;
+use crate::plan::{Planning, Selected};
 
 /// The result's first column.
 const APPLIED: &str = "[applied]";
 
 impl Request<'_> {
-    /// Appends the whole frame. `refusing` is what was read, if that was not as the conditions ask for.
+    /// Appends the whole frame. `refusing` is what was read, if that was not as the conditions ask for. A mask may fail; one that is not called does not.
     pub(crate) fn write_result(
         &self,
         refusing: Option<&CurrentRows<'_>>,
         (version, stream): (Version, i16),
         out: &mut Vec<u8>,
-    ) {
+    ) -> Result<(), QueryError> {
         let ty = CqlType::Boolean;
         let table = self.table;
         let applied = [u8::from(refusing.is_none())];
@@ -40,20 +42,23 @@ impl Request<'_> {
                 writer.end_row();
             }
             Some(current) => {
-                let selected: Vec<Selected> =
-                    shown.iter().map(|column| Selected::of_column(column).of_stored(table)).collect();
+                let shown: Vec<Shown<'_>> = shown.iter().map(|column| Shown::new(column, table, self.masked)).collect();
                 let mut row = |row: Option<(&[u8], &[u8])>| {
                     writer.value(out, Some(&applied));
-                    self.write_row(current, row, &selected, &mut writer, out);
+                    self.write_row(current, row, &shown, &mut writer, out)?;
                     writer.end_row();
+                    Ok::<_, QueryError>(())
                 };
                 match current.rows().len() {
-                    0 => row(None),
-                    _ => current.rows().for_each(|one| row(Some((one.clustering.as_slice(), one.row.as_slice())))),
+                    0 => row(None)?,
+                    _ => {
+                        current.rows().try_for_each(|one| row(Some((one.clustering.as_slice(), one.row.as_slice()))))?
+                    }
                 }
             }
         }
         writer.finish(out, None);
+        Ok(())
     }
 
     /// One row that was read, or the static row alone.
@@ -61,18 +66,18 @@ impl Request<'_> {
         &self,
         current: &CurrentRows<'_>,
         row: Option<(&[u8], &[u8])>,
-        columns: &[Selected],
+        columns: &[Shown<'_>],
         writer: &mut RowsWriter,
         out: &mut Vec<u8>,
-    ) {
+    ) -> Result<(), QueryError> {
         let (_, key) = self.key();
         let now = current.now_in_seconds();
         let live =
             |(clustering, row)| (ClusteringRef::trusted(clustering), LiveRow::new(RowRef::trusted(row), None, now));
         let mut source = RowSource::new(key, row.map(live), current.cells(current.static_row()));
         let key_columns = self.table.partition_key().len();
-        let mut made = Vec::new();
-        for selected in columns {
+        let (mut made, mut masked) = (Vec::new(), Vec::new());
+        for Shown { selected, mask } in columns {
             let value = match selected {
                 Selected::Elements { column, is_static, shape } => {
                     made.clear();
@@ -81,8 +86,16 @@ impl Request<'_> {
                 }
                 selected => source.bytes(selected, key_columns),
             };
+            let value = match mask {
+                None => value,
+                Some(mask) => {
+                    masked.clear();
+                    mask.evaluate(value, &mut masked)?.then_some(masked.as_slice())
+                }
+            };
             writer.value(out, value);
         }
+        Ok(())
     }
 
     /// The columns beside `[applied]`: all where it was asked whether a row exists, else those of the conditions, each once; in a batch with
@@ -98,6 +111,37 @@ impl Request<'_> {
             }
         }
         shown
+    }
+}
+
+/// A column of the result.
+struct Shown<'t> {
+    selected: Selected,
+    /// The mask that its values are shown through.
+    mask: Option<Masking<'t>>,
+}
+
+/// A column's mask. Without a call, as a damaged log may have it, it gives null.
+struct Masking<'t> {
+    mask: &'t ColumnMask,
+    call: Option<Call>,
+}
+
+impl<'t> Shown<'t> {
+    fn new(column: &'t Column, table: &Table, masked: bool) -> Self {
+        let mask = column.mask.as_deref().filter(|_| masked);
+        let mask = mask.map(|mask| Masking { mask, call: mask.call(&column.ty) });
+        Shown { selected: Selected::of_column(column).of_stored(table), mask }
+    }
+}
+
+impl Masking<'_> {
+    /// Appends the masked value; false: it is null.
+    fn evaluate(&self, value: Option<&[u8]>, out: &mut Vec<u8>) -> Result<bool, QueryError> {
+        let Some(call) = &self.call else { return Ok(false) };
+        let constants = self.mask.arguments.iter().map(|argument| argument.value.as_deref());
+        let arguments: Vec<Option<&[u8]>> = std::iter::once(value).chain(constants).collect();
+        Ok(call.evaluate(&arguments, &mut Planning, out)?)
     }
 }
 

@@ -17,6 +17,7 @@ pub(in crate::plan) fn table() -> schema::Table {
         datacenters: &[("datacenter1".to_owned(), 1)].into(),
         strategies: &topology::Strategies::default(),
         now_micros: 0,
+        masks_enabled: false,
     };
     let mut schema = Schema::empty();
     for text in [

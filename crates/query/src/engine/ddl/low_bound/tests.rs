@@ -51,6 +51,7 @@ fn schema(factor: u32) -> Schema {
             datacenters: &BTreeMap::from([("datacenter1".to_owned(), 4)]),
             strategies: &Strategies::default(),
             now_micros: 1,
+            masks_enabled: false,
         };
         let plan = schema::plan_ddl(&schema, &cql_syntax::parse(&text).unwrap(), &context).unwrap();
         schema = schema.with_all(&plan.changes);

@@ -1,30 +1,28 @@
 //! Terms and relations as Cassandra's messages show them: markers without names, `NULL`, and a cast without a space.
 //!
-//! The printer of `cql-syntax` is no help here: what it prints must be read as the same tree again.
+//! The printer is no help here: what it prints must be read as the same tree again.
 
-use cql_syntax::{Operator, Term};
 use cql_types::{Literal, LiteralKind};
 
-use super::calls;
+use crate::{Operator, Term, quote_identifier};
 
 /// A term.
-pub(super) fn term(shown: &Term) -> String {
+pub fn term(shown: &Term) -> String {
     match shown {
         Term::Null => "NULL".to_owned(),
         Term::Literal(constant) => literal(constant),
         Term::Marker(_) => "?".to_owned(),
         Term::Function { keyspace, name, arguments } => {
-            let quoted = cql_syntax::quote_identifier;
-            let keyspace = keyspace.as_ref().map(|keyspace| format!("{}.", quoted(keyspace))).unwrap_or_default();
+            let keyspace =
+                keyspace.as_ref().map(|keyspace| format!("{}.", quote_identifier(keyspace))).unwrap_or_default();
             let is_token = keyspace.is_empty() && name == "token";
-            let name = if is_token { name.into() } else { quoted(name) };
+            let name = if is_token { name.into() } else { quote_identifier(name) };
             format!("{keyspace}{name}{}", list("(", arguments, ")"))
         }
         Term::Cast { ty, term: of } => format!("({ty}){}", term(of)),
         // What they are functions of.
         Term::Operation { operator, left, right } => {
-            let name = calls::arithmetic(*operator).function();
-            format!("system.\"{name}\"({}, {})", term(left), term(right))
+            format!("system.\"{}\"({}, {})", operator.function(), term(left), term(right))
         }
         Term::Negation(of) => format!("system.\"_negate\"({})", term(of)),
         Term::Conversion { term: of, ty } => format!("system.cast_as_{ty}({})", term(of)),
@@ -43,7 +41,7 @@ pub(super) fn term(shown: &Term) -> String {
 }
 
 /// A constant: a quote inside of a text is not doubled, and words for numbers are written in one way.
-pub(super) fn literal(constant: &Literal) -> String {
+pub fn literal(constant: &Literal) -> String {
     match constant.kind {
         LiteralKind::String => format!("'{}'", constant.text),
         LiteralKind::Float => match constant.text.to_ascii_lowercase().as_str() {
@@ -57,7 +55,7 @@ pub(super) fn literal(constant: &Literal) -> String {
 }
 
 /// A relation on several columns.
-pub(super) fn tuple_relation(columns: &[String], operator: Operator, value: &Term) -> String {
+pub fn tuple_relation(columns: &[String], operator: Operator, value: &Term) -> String {
     format!("({}) {operator} {}", columns.join(", "), term(value))
 }
 
