@@ -9,11 +9,17 @@ use crate::replication::Alteration;
 struct Up<'a> {
     ring: &'a Ring,
     down: &'a BTreeSet<HostId>,
+    registry: &'a Registry,
 }
 
 impl Confirmed for Up<'_> {
     fn is_up(&self, node: NodeIndex) -> bool {
         !self.down.contains(&self.ring.node(node).host_id)
+    }
+
+    fn is_regressed(&self, node: NodeIndex) -> bool {
+        let host = self.ring.node(node).host_id;
+        self.registry.node(host).is_some_and(|node| node.state == NodeState::Regressed)
     }
 
     fn has_applied(&self, node: NodeIndex) -> bool {
@@ -61,6 +67,11 @@ impl Site {
         });
     }
 
+    fn regress(&mut self, number: u8) {
+        let changes = crate::plan(&self.registry, &crate::Request::SetState(host(number), NodeState::Regressed));
+        self.registry = self.registry.apply(changes.expect("no other is"));
+    }
+
     fn alter_factor(&mut self, now: u32, after: u32) {
         let simple = |replication_factor| ReplicationStrategy::Simple { replication_factor };
         let altered = Alteration { keyspace: "ks", now: &simple(now), after: &simple(after), has_tables: true };
@@ -86,7 +97,8 @@ impl Site {
                 if operation.phase.is_running() {
                     let ring = self.planning().ring().expect("there are nodes");
                     let moves = self.planning().moves(&operation).expect("the rules are known");
-                    if let Some(waiting) = waits_for(&operation, &moves, &ring, &Up { ring: &ring, down }) {
+                    let judge = Up { ring: &ring, down, registry: &self.registry };
+                    if let Some(waiting) = waits_for(&operation, &moves, &ring, &judge) {
                         reason = waiting.to_string();
                         continue;
                     }
@@ -294,5 +306,27 @@ fn a_replication_that_waits_for_a_dead_node_begins_again_as_what_was_asked_for_l
         assert_eq!(queued.len(), 1 + usize::from(after.is_some()));
         assert_eq!(site.settle(&down), Ok(()));
         assert_eq!(site.owned(1..=5), [2, 2, 0, 2, 2]);
+    }
+}
+
+/// With two replicas the regressed one is all that is left; with three, one other.
+#[test]
+fn a_dead_node_leaves_by_force_while_another_is_regressed() {
+    let down = hosts([2]);
+    for (factor, is_replaced) in [2, 3].into_iter().flat_map(|factor| [false, true].map(|replaced| (factor, replaced)))
+    {
+        let mut site = five(factor);
+        site.regress(3);
+        if is_replaced {
+            let replaces = Some(Replaced::Host(host(2)));
+            site.apply(site.planning().join(&Registration { replaces, ..of_many(6, 2) }).expect("it may"));
+        } else {
+            site.removenode(2, false, &down);
+        }
+        let waits = site.settle(&down).expect_err("the others would be enough if all were up");
+        assert!(waits.contains("to copy from"), "{waits}");
+        site.removenode(2, true, &down);
+        assert_eq!(site.settle(&down), Ok(()), "of {factor} replicas");
+        assert_eq!(site.owned([2, 6]), [0, if is_replaced { 2 } else { 0 }]);
     }
 }
