@@ -179,7 +179,8 @@ impl Planning<'_> {
             };
             let waits = |moved: &RangeMove| {
                 let mut replicas = moved.old_replicas().iter().chain(moved.new_replicas()).copied();
-                moved.receivers(&ring).any(is_host) || replicas.any(is_host) && lacks(moved)
+                let is_awaited = moved.receivers(&ring).any(is_host) && !operation.copied.contains(&host);
+                is_awaited || replicas.any(is_host) && lacks(moved)
             };
             let now = match (&operation.target, operation.phase) {
                 (Target::Tokens(nodes), Phase::Queued) => self.on_this_ring(operation, nodes),
@@ -188,9 +189,7 @@ impl Planning<'_> {
             // What cannot be planned, or by rules that are unknown here, waits for something else.
             now.and_then(|now| self.moves(&now)).unwrap_or_default().iter().any(waits)
         };
-        let may_wait = |operation: &&Operation| {
-            operation.phase.may_abort() && !operation.names(host) && !operation.copied.contains(&host)
-        };
+        let may_wait = |operation: &&Operation| operation.phase.may_abort() && !operation.names(host);
         self.operations.all().filter(may_wait).filter(waits).collect()
     }
 

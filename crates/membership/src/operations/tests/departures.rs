@@ -330,3 +330,44 @@ fn a_dead_node_leaves_by_force_while_another_is_regressed() {
         assert_eq!(site.owned([2, 6]), [0, if is_replaced { 2 } else { 0 }]);
     }
 }
+
+/// A range's only new replica has confirmed: without it the operation does not pass to ReadNew.
+#[test]
+fn the_departure_of_a_dead_node_goes_before_what_has_its_copy_and_waits_for_it() {
+    for (is_forced, is_replaced) in [(false, false), (true, false), (false, true)] {
+        let mut site = Site::new(1);
+        site.decommission(1);
+        (0..3).for_each(|_| site.step(1).expect("it goes on"));
+        let moves = site.planning().moves(site.operations.operation(OperationId(1)).expect("it runs")).expect("known");
+        let gains = site.planning().hosts_of(moves.iter().flat_map(RangeMove::pending));
+        let dead = gains.first().expect("one gains its ranges").0[0];
+        site.request(OperationRequest::Copied(OperationId(1), host(dead))).expect("it may");
+        let down = hosts([dead]);
+        let waits = site.clone().settle(&down).expect_err("its copy is the only one");
+        assert!(waits.contains("too few replicas"), "{waits}");
+        if is_replaced {
+            let replaces = Some(Replaced::Host(host(dead)));
+            site.apply(site.planning().join(&Registration { replaces, ..of_many(4, 2) }).expect("it may"));
+        } else {
+            site.removenode(dead, is_forced, &down);
+        }
+        // Its own ranges have no other replica.
+        site.removenode(dead, true, &down);
+        assert_eq!(site.settle(&down), Ok(()), "by force: {is_forced}");
+        assert_eq!(site.owned([1, dead]), [0, 0]);
+    }
+}
+
+/// Where what has all copies needs no node that is dead it goes on: it is near its end.
+#[test]
+fn what_has_the_copy_of_a_dead_node_and_needs_no_more_of_it_is_not_begun_again() {
+    let mut site = five(3);
+    site.decommission(1);
+    (0..3).for_each(|_| site.step(1).expect("it goes on"));
+    (2..=5).for_each(|number| site.request(OperationRequest::Copied(OperationId(1), host(number))).expect("it may"));
+    let down = hosts([3]);
+    site.removenode(3, false, &down);
+    assert_eq!(site.phase(1), Some(Phase::Copy));
+    assert_eq!(site.settle(&down), Ok(()));
+    assert_eq!(site.owned(1..=5), [0, 2, 0, 2, 2]);
+}
