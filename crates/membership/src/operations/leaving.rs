@@ -7,11 +7,12 @@
 //! | waits for the node | any, a replacement too | begins again, after the departure |
 //!
 //! An operation waits for a node that is to copy for it, and has not, or that is unclean and gains a range; and for one of the replicas that are down, where too few are up to
-//! copy from or to pass a phase. Where the node is dead it waits for good, and its departure would wait for the operation.
+//! copy from, as of a range with a regressed replica, or to pass a phase. Where the node is dead it waits for good, and its departure would wait for the operation.
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
+use topology::nodes::NodeState;
 use topology::operations::{Kind, Operation, OperationChange, OperationId, Phase, RangeMove, Target};
 use topology::{HostId, NodeIndex};
 
@@ -171,9 +172,13 @@ impl Planning<'_> {
         let Some(ring) = self.ring() else { return Vec::new() };
         let is_host = |node: NodeIndex| ring.node(node).host_id == host;
         let is_up = |node: NodeIndex| !down.contains(&ring.node(node).host_id);
+        let is_regressed = |node: NodeIndex| {
+            let known = self.registry.node(ring.node(node).host_id);
+            known.is_some_and(|known| known.state == NodeState::Regressed)
+        };
         let waits = |operation: &&Operation| {
             let lacks = |moved: &RangeMove| {
-                let has_sources = |receiver| moved.sources(&ring, receiver, is_up).is_ok();
+                let has_sources = |receiver| moved.sources_beside(&ring, receiver, is_up, is_regressed).is_ok();
                 !moved.is_one_in_every_quorum(&ring, is_up)
                     || !operation.is_without_copy && !moved.receivers(&ring).all(has_sources)
             };

@@ -371,3 +371,23 @@ fn what_has_the_copy_of_a_dead_node_and_needs_no_more_of_it_is_not_begun_again()
     assert_eq!(site.settle(&down), Ok(()));
     assert_eq!(site.owned(1..=5), [0, 2, 0, 2, 2]);
 }
+
+/// The join copies from the dead node and another one, since its counterpart is regressed.
+#[test]
+fn the_departure_of_a_dead_node_goes_before_what_lacks_its_data_beside_a_regressed_node() {
+    for is_forced in [false, true] {
+        let mut site = five(3);
+        let down = hosts([2]);
+        site.regress(3);
+        let joins =
+            Registration { tokens: vec![Token(25), Token(26)], has_given_tokens: true, ..registration(6, BOOT) };
+        site.apply(site.planning().join(&joins).expect("it may"));
+        assert!(site.clone().settle(&down).expect_err("two are needed").contains("to copy from"));
+        site.removenode(2, is_forced, &down);
+        let kinds: Vec<Kind> = site.operations.all().map(|operation| operation.kind).collect();
+        assert_eq!(kinds, [Kind::Remove, Kind::Bootstrap], "by force: {is_forced}");
+        site.removenode(2, true, &down);
+        assert_eq!(site.settle(&down), Ok(()));
+        assert_eq!(site.owned([2, 6]), [0, 2]);
+    }
+}
