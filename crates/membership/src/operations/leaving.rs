@@ -12,7 +12,6 @@
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use topology::nodes::NodeState;
 use topology::operations::{Kind, Operation, OperationChange, OperationId, Phase, RangeMove, Target};
 use topology::{HostId, NodeIndex};
 
@@ -172,13 +171,10 @@ impl Planning<'_> {
         let Some(ring) = self.ring() else { return Vec::new() };
         let is_host = |node: NodeIndex| ring.node(node).host_id == host;
         let is_up = |node: NodeIndex| !down.contains(&ring.node(node).host_id);
-        let is_regressed = |node: NodeIndex| {
-            let known = self.registry.node(ring.node(node).host_id);
-            known.is_some_and(|known| known.state == NodeState::Regressed)
-        };
+        let is_doubted = |node: NodeIndex| self.registry.is_doubted(ring.node(node).host_id);
         let waits = |operation: &&Operation| {
             let lacks = |moved: &RangeMove| {
-                let has_sources = |receiver| moved.sources_beside(&ring, receiver, is_up, is_regressed).is_ok();
+                let has_sources = |receiver| moved.sources_beside(&ring, receiver, is_up, is_doubted).is_ok();
                 !moved.is_one_in_every_quorum(&ring, is_up)
                     || !operation.is_without_copy && !moved.receivers(&ring).all(has_sources)
             };

@@ -18,8 +18,7 @@ impl Confirmed for Up<'_> {
     }
 
     fn is_regressed(&self, node: NodeIndex) -> bool {
-        let host = self.ring.node(node).host_id;
-        self.registry.node(host).is_some_and(|node| node.state == NodeState::Regressed)
+        self.registry.is_doubted(self.ring.node(node).host_id)
     }
 
     fn has_applied(&self, node: NodeIndex) -> bool {
@@ -28,7 +27,7 @@ impl Confirmed for Up<'_> {
 }
 
 /// The nodes 1 to 5, and a keyspace of so many replicas with a table.
-fn five(replication_factor: u32) -> Site {
+pub(super) fn five(replication_factor: u32) -> Site {
     let mut site = Site::new(replication_factor);
     site.registry = site.registry.apply([put(4, BOOT), put(5, BOOT)]);
     site
@@ -59,17 +58,12 @@ impl Site {
         self.apply(changes.expect("it may"));
     }
 
-    fn decommission(&mut self, number: u8) {
+    pub(super) fn decommission(&mut self, number: u8) {
         self.apply(PlannedChanges {
             nodes: vec![NodeChange::SetState(host(number), NodeState::Leaving)],
             operations: vec![self.planning().leave(&decommission(number), BTreeSet::new())],
             ..PlannedChanges::default()
         });
-    }
-
-    fn regress(&mut self, number: u8) {
-        let changes = crate::plan(&self.registry, &crate::Request::SetState(host(number), NodeState::Regressed));
-        self.registry = self.registry.apply(changes.expect("no other is"));
     }
 
     fn alter_factor(&mut self, now: u32, after: u32) {
@@ -316,7 +310,7 @@ fn a_dead_node_leaves_by_force_while_another_is_regressed() {
     for (factor, is_replaced) in [2, 3].into_iter().flat_map(|factor| [false, true].map(|replaced| (factor, replaced)))
     {
         let mut site = five(factor);
-        site.regress(3);
+        site.note_older(3);
         if is_replaced {
             let replaces = Some(Replaced::Host(host(2)));
             site.apply(site.planning().join(&Registration { replaces, ..of_many(6, 2) }).expect("it may"));
@@ -378,7 +372,7 @@ fn the_departure_of_a_dead_node_goes_before_what_lacks_its_data_beside_a_regress
     for is_forced in [false, true] {
         let mut site = five(3);
         let down = hosts([2]);
-        site.regress(3);
+        site.note_older(3);
         let joins =
             Registration { tokens: vec![Token(25), Token(26)], has_given_tokens: true, ..registration(6, BOOT) };
         site.apply(site.planning().join(&joins).expect("it may"));
