@@ -138,6 +138,31 @@ impl Planning<'_> {
         Ok(exchange.changes())
     }
 
+    /// The changes by which operations do not rest on what a node has lost, when it is noted that its disk is older than it was: those in Copy begin again that copy from it
+    /// or to it. What it had copied and confirmed may be gone, with writes that it has acknowledged since; and others may have copied what is left. With other numbers
+    /// nothing counts that was confirmed before, on the disks too.
+    pub fn without_copies_of(&self, host: HostId) -> Result<Vec<OperationChange>, OperationError> {
+        let Some(ring) = self.ring() else { return Ok(Vec::new()) };
+        let is_host = |node: &NodeIndex| ring.node(*node).host_id == host;
+        let rests = |operation: &&Operation| {
+            // Where the rules of a strategy are unknown here, nothing was copied by them.
+            let moves = self.moves(operation).unwrap_or_default();
+            let copies = |moved: &RangeMove| {
+                let mut receivers = moved.receivers(&ring).peekable();
+                let is_copied = receivers.peek().is_some();
+                is_copied && moved.old_replicas().iter().any(|node| is_host(node))
+                    || receivers.any(|node| is_host(&node))
+            };
+            operation.phase == Phase::Copy && !operation.is_without_copy && moves.iter().any(copies)
+        };
+        let resting: Vec<&Operation> = self.operations.all().filter(rests).collect();
+        let mut exchange = Exchange::of(self);
+        for operation in &resting {
+            self.begin_behind(operation, &resting, &mut exchange)?;
+        }
+        Ok(exchange.changes())
+    }
+
     /// Has an operation begin again after the others. Later ones of a keyspace's replication are made one with the first that waits.
     fn begin_behind(
         &self,

@@ -66,7 +66,7 @@ impl Site {
         });
     }
 
-    fn alter_factor(&mut self, now: u32, after: u32) {
+    pub(super) fn alter_factor(&mut self, now: u32, after: u32) {
         let simple = |replication_factor| ReplicationStrategy::Simple { replication_factor };
         let altered = Alteration { keyspace: "ks", now: &simple(now), after: &simple(after), has_tables: true };
         let operations = self.planning().alter(&altered).expect("the rules are known");
@@ -74,7 +74,7 @@ impl Site {
     }
 
     /// The nodes that are up clean up, copy and confirm, and the leader steps. The error is what an operation waits for; else all have ended.
-    fn settle(&mut self, down: &BTreeSet<HostId>) -> Result<(), String> {
+    pub(super) fn settle(&mut self, down: &BTreeSet<HostId>) -> Result<(), String> {
         let mut reason = String::new();
         while self.operations.all().len() > 0 {
             let up: Vec<HostId> = self.registry.nodes().map(|(id, _)| id).filter(|id| !down.contains(id)).collect();
@@ -106,7 +106,7 @@ impl Site {
         Ok(())
     }
 
-    fn owned(&self, numbers: impl IntoIterator<Item = u8>) -> Vec<usize> {
+    pub(super) fn owned(&self, numbers: impl IntoIterator<Item = u8>) -> Vec<usize> {
         numbers.into_iter().map(|number| self.tokens(number)).collect()
     }
 }

@@ -9,8 +9,10 @@ use crate::Rebuild;
 impl Site {
     /// The cluster notes that a node's disk is older than it was.
     pub(super) fn note_older(&mut self, number: u8) {
-        let changes = crate::plan(&self.registry, &crate::Request::SetState(host(number), NodeState::Regressed));
-        self.registry = self.registry.apply(changes.expect("no other is"));
+        let nodes = crate::plan(&self.registry, &crate::Request::SetState(host(number), NodeState::Regressed));
+        let nodes = nodes.expect("no other is");
+        let operations = self.planning().without_copies_of(host(number)).expect("the rules are known");
+        self.apply(PlannedChanges { nodes, operations, ..PlannedChanges::default() });
     }
 
     /// The nodes that each receiver of an operation copies from, by their numbers.
@@ -84,4 +86,82 @@ fn a_node_that_is_in_doubt_while_it_joins_copies_all_that_it_gets() {
         assert_eq!(site.state(6), Some(NodeState::Normal));
         assert_eq!(site.registry.is_doubted(host(6)), !is_renewed, "after {steps} steps");
     }
+}
+
+/// What it had confirmed is gone with its disk, and a confirmation that comes late is of that disk.
+#[test]
+fn a_receiver_that_has_confirmed_and_is_on_an_older_disk_copies_again() {
+    let mut site = Site::new(1);
+    site.decommission(1);
+    (0..3).for_each(|_| site.step(1).expect("it goes on"));
+    let moves = site.planning().moves(site.operations.operation(OperationId(1)).expect("it runs")).expect("known");
+    let gains = site.planning().hosts_of(moves.iter().flat_map(RangeMove::pending));
+    let receiver = *gains.first().expect("one gains its ranges");
+    site.request(OperationRequest::Copied(OperationId(1), receiver)).expect("it may");
+    site.note_older(receiver.0[0]);
+    assert_eq!((site.phase(1), site.phase(2)), (None, Some(Phase::Queued)));
+    assert_eq!(site.state(1), Some(NodeState::Leaving), "it goes on leaving");
+    let again = site.operations.operation(OperationId(2)).expect("it is queued");
+    assert!(again.kind == Kind::Decommission && again.copied.is_empty());
+    let before = site.operations.clone();
+    site.apply(
+        site.planning().plan(&OperationRequest::Copied(OperationId(1), receiver)).expect("nothing is to be done"),
+    );
+    site.apply(site.planning().plan(&OperationRequest::Step(OperationId(1), Phase::Copy)).expect("as little"));
+    assert_eq!(site.operations, before, "it was of the other disk");
+    assert!(site.operations.is_unclean(receiver), "what it has of the ranges goes first");
+    assert_eq!(site.settle(&BTreeSet::new()), Ok(()));
+    assert_eq!(site.owned(1..=3), [0, 2, 2]);
+}
+
+/// Others may have copied from it before it was noted.
+#[test]
+fn what_copies_from_a_node_that_is_on_an_older_disk_begins_again_with_all_that_was_confirmed() {
+    for steps in 0..=4 {
+        let mut site = five(3);
+        site.decommission(3);
+        (0..steps).for_each(|_| site.step(1).expect("it goes on"));
+        let others = [1, 2, 4, 5].map(host);
+        let confirm = |site: &mut Site, host| site.request(OperationRequest::Copied(OperationId(1), host));
+        others.into_iter().for_each(|host| confirm(&mut site, host).expect("it may"));
+        site.note_older(3);
+        let phases = [1, 2].map(|id| site.phase(id));
+        let now = site.operations.all().next().expect("one is there").phase;
+        // Before Copy nothing was copied, and from ReadNew on nothing is aborted.
+        assert_eq!(phases, if steps == 3 { [None, Some(Phase::Queued)] } else { [Some(now), None] }, "{steps} steps");
+        assert_eq!(site.settle(&BTreeSet::new()), Ok(()));
+        assert_eq!(site.owned(1..=5), [2, 2, 0, 2, 2]);
+    }
+}
+
+#[test]
+fn a_joining_node_on_an_older_disk_goes_on_joining_and_others_do_not_begin_again() {
+    let mut site = five(1);
+    let joins = Registration { tokens: vec![Token(25)], has_given_tokens: true, ..registration(6, BOOT) };
+    site.apply(site.planning().join(&joins).expect("it may"));
+    (0..3).for_each(|_| site.step(1).expect("it goes on"));
+    let mut elsewhere = site.clone();
+    elsewhere.note_older(5);
+    assert_eq!(elsewhere.phase(1), Some(Phase::Copy), "no range of it moves");
+    site.note_older(6);
+    assert_eq!((site.phase(1), site.phase(2), site.state(6)), (None, Some(Phase::Queued), Some(NodeState::Joining)));
+    assert_eq!(site.settle(&BTreeSet::new()), Ok(()));
+    assert_eq!(
+        (site.state(6), site.owned([6]), site.registry.is_doubted(host(6))),
+        (Some(NodeState::Normal), vec![1], false)
+    );
+}
+
+#[test]
+fn a_replication_whose_copies_are_gone_begins_again_as_what_was_asked_for_last() {
+    let mut site = five(2);
+    site.alter_factor(2, 3);
+    (0..3).for_each(|_| site.step(1).expect("it goes on"));
+    site.alter_factor(3, 4);
+    site.note_older(3);
+    let simple = |replication_factor| ReplicationStrategy::Simple { replication_factor };
+    let all: Vec<&Target> = site.operations.all().map(|operation| &operation.target).collect();
+    let (keyspace, before, after) = ("ks".to_owned(), simple(2), simple(4));
+    assert_eq!(all, [&Target::Replication { keyspace, before, after }]);
+    assert_eq!(site.settle(&BTreeSet::new()), Ok(()));
 }
