@@ -15,7 +15,6 @@ use metadata::group::{Heartbeat, Index};
 use metadata::{DecodeError, Position, decode_positions, encode_positions};
 use stdx::{Reader, varint};
 use topology::HostId;
-use topology::nodes::NodeState;
 
 /// The beginning of the file, and the version that this code writes and reads.
 const MAGIC: [u8; 8] = *b"HELPEER\n";
@@ -54,20 +53,21 @@ pub struct Heard {
 }
 
 impl Heard {
-    /// Judges a node's heartbeat, and keeps what is more than was known. The first heartbeat of each connection is whole. A node in state Regressed is
-    /// known to have less: what it reports then counts from there on.
-    pub fn hear(&mut self, host_id: HostId, state: NodeState, heartbeat: &Heartbeat) -> Finding {
+    /// Judges a node's heartbeat, and keeps what is more than was known. The first heartbeat of each connection is whole. `doubted_since`: the boot of the node that is
+    /// noted to have begun with less. What was heard before that is over, and what it reports then counts from there on.
+    pub fn hear(&mut self, host_id: HostId, doubted_since: Option<u64>, heartbeat: &Heartbeat) -> Finding {
         let known = self.nodes.entry(host_id).or_default();
         let is_new_boot = heartbeat.boot > known.boot;
         if heartbeat.epoch == Index(0) || heartbeat.boot < known.boot || (is_new_boot && !heartbeat.is_whole) {
             return Finding::Unknown;
         }
         let before = known.clone();
+        let is_over = |boot: u64| boot > known.boot || (boot == known.boot && known.is_older);
+        if doubted_since.is_some_and(is_over) {
+            *known = Known { boot: known.boot, ..Known::default() };
+        }
         if is_new_boot {
             (known.is_older, known.boot) = (known.is_less(heartbeat), heartbeat.boot);
-        }
-        if known.is_older && state == NodeState::Regressed {
-            *known = Known { boot: heartbeat.boot, ..Known::default() };
         }
         if !known.is_older {
             known.raise(heartbeat);

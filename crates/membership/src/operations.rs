@@ -246,7 +246,21 @@ impl Planning<'_> {
         let gained = (!gaining.is_empty()).then_some(OperationChange::Gained(operation.id, gaining));
         let advance = OperationChange::Advance(operation.id, Phase::ReadNew);
         let operations = gained.into_iter().chain([advance]).collect();
-        Ok(PlannedChanges { operations, ..PlannedChanges::default() })
+        let nodes = self.renewed(operation).into_iter().map(NodeChange::Renewed).collect();
+        Ok(PlannedChanges { nodes, operations, ..PlannedChanges::default() })
+    }
+
+    /// The nodes in doubt that have copied all that they own: those that copy their ranges again from one in every quorum, and those that join. Each that had copied before
+    /// it was in doubt copies again.
+    fn renewed(&self, operation: &Operation) -> Vec<HostId> {
+        let joins = |host: &HostId| self.registry.node(*host).is_some_and(|node| node.state == NodeState::Joining);
+        let mut all: Vec<HostId> = match &operation.target {
+            Target::Copy { node, datacenter: None } => vec![*node],
+            Target::Tokens(nodes) if !operation.is_without_copy => nodes.keys().copied().filter(joins).collect(),
+            Target::Copy { .. } | Target::Tokens(_) | Target::Replication { .. } => Vec::new(),
+        };
+        all.retain(|host| self.registry.is_doubted(*host));
+        all
     }
 
     /// Fixes the tokens. Refused while a node that gains a range is unclean.

@@ -86,12 +86,6 @@ pub enum PlanError {
         /// The features that it does not know.
         names: String,
     },
-    /// A node that leaves is not noted as regressed: its data is given up anyway.
-    #[error("host {host_id} is leaving the cluster")]
-    Leaves {
-        /// The host id.
-        host_id: HostId,
-    },
     /// An operation moves the ranges of a node that leaves before it is gone.
     #[error("host {host_id} owns tokens, and is removed when its ranges have moved")]
     OwnsTokens {
@@ -175,18 +169,30 @@ fn join(registry: &Registry, registration: &Registration) -> Result<Vec<NodeChan
 
 fn set_state(registry: &Registry, host_id: HostId, to: NodeState) -> Result<Vec<NodeChange>, PlanError> {
     let node = registry.node(host_id).ok_or(PlanError::UnknownHost { host_id })?;
+    if to == NodeState::Regressed && node.state != NodeState::Normal {
+        return Ok(doubted(registry, host_id, node).into_iter().collect());
+    }
     if node.state == to {
         return Ok(Vec::new());
-    }
-    if node.state == NodeState::Leaving && to == NodeState::Regressed {
-        return Err(PlanError::Leaves { host_id });
     }
     let mut regressed = registry.nodes().filter(|(_, node)| node.state == NodeState::Regressed);
     match (to, regressed.next()) {
         (NodeState::Regressed, Some((other, _))) => Err(PlanError::AnotherRegressed { other }),
+        (NodeState::Regressed, None) => {
+            let doubted = doubted(registry, host_id, node);
+            Ok([NodeChange::SetState(host_id, to)].into_iter().chain(doubted).collect())
+        }
         _ if node.state.may_become(to) => Ok(vec![NodeChange::SetState(host_id, to)]),
         _ => Err(invalid(format!("host {host_id} is {:?} and does not become {to:?}", node.state))),
     }
+}
+
+/// The change that notes that a node's present start began on an older disk; `None` if that is noted. A node that joins or leaves keeps its state, which says whether it
+/// has tokens; it does not vote anyway.
+fn doubted(registry: &Registry, host_id: HostId, node: &RegisteredNode) -> Option<NodeChange> {
+    let boot = node.start.boot.number;
+    let is_noted = registry.doubted_since(host_id).is_some_and(|noted| noted >= boot);
+    (!is_noted).then_some(NodeChange::Doubted(host_id, boot))
 }
 
 fn remove(registry: &Registry, host_id: HostId) -> Result<Vec<NodeChange>, PlanError> {

@@ -109,6 +109,9 @@ impl Request {
             NodeChange::Enable(features) if features.is_empty() => Ok(Request::Finalize),
             NodeChange::Enable(_) => Err(invalid("a request to finalize names no feature")),
             NodeChange::Put(..) => Err(invalid("a node registers in another state than Normal")),
+            NodeChange::Doubted(..) | NodeChange::Renewed(_) => {
+                Err(invalid("a node in doubt asks for the state Regressed, and is renewed by an operation"))
+            }
             NodeChange::SetTokens(..) => Err(invalid("tokens change by an operation")),
             NodeChange::Started(..) => Err(invalid("a node registers with all of its facts")),
         }

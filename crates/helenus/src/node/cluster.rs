@@ -576,13 +576,13 @@ impl Inner {
         self.disks.keep(&self.runtime, self.local.group().id, is_of_cluster).await;
     }
 
-    /// Has the cluster note this node as regressed, if its disk is older than it was.
+    /// Has the cluster note this node's data as in doubt, and the node as regressed, if its disk is older than it was.
     fn report_older_disk(&self) {
         let Some(driver) = self.driver.get() else { return };
         let own = self.local.host_id();
-        let is_lost = self.disks.own_is_older() || driver.with_member(|member, _| member.raft().is_lost());
-        let state = self.registry.borrow().node(own).map(|node| node.state);
-        if !is_lost || state != Some(NodeState::Normal) || self.is_reporting.replace(true) {
+        let has_lost_log = driver.with_member(|member, _| member.raft().is_lost());
+        let is_due = self.disks.is_to_be_noted(&self.registry.borrow(), own, self.boot.number, has_lost_log);
+        if !is_due || self.is_reporting.replace(true) {
             return;
         }
         let Some(inner) = self.own.upgrade() else { return };

@@ -2,7 +2,6 @@
 
 use metadata::Position;
 use metadata::group::{Heartbeat, Index};
-use topology::nodes::NodeState::{Normal, Regressed};
 
 use super::{Finding, HEAD_BYTES, Heard};
 use crate::examples::host;
@@ -38,7 +37,7 @@ fn later(epoch: u64, ends: &[End]) -> Heartbeat {
 fn heard() -> Heard {
     let mut heard = Heard::default();
     let first = Heartbeat { boot: 2, ..whole(20, &[(1, 0, 900), (2, 0, 500), (1, 1, 300)]) };
-    assert_eq!(heard.hear(host(1), Normal, &first), Finding::Whole);
+    assert_eq!(heard.hear(host(1), None, &first), Finding::Whole);
     heard
 }
 
@@ -54,14 +53,14 @@ fn a_node_with_less_than_it_reported_is_older() {
     ];
     for (epoch, ends) in older {
         let mut heard = heard();
-        assert_eq!(heard.hear(host(1), Normal, &whole(epoch, ends)), Finding::Older, "{epoch} {ends:?}");
+        assert_eq!(heard.hear(host(1), None, &whole(epoch, ends)), Finding::Older, "{epoch} {ends:?}");
         assert!(heard.is_older(host(1)) && !heard.is_older(host(2)));
         assert_eq!(heard.epoch(host(1)), Index(20), "what was heard stays");
         // It has caught up with the log; its data is as old as before.
-        assert_eq!(heard.hear(host(1), Normal, &later(40, &[(3, 0, 10_000)])), Finding::Older);
+        assert_eq!(heard.hear(host(1), None, &later(40, &[(3, 0, 10_000)])), Finding::Older);
         // A process on the right disk.
         let sound = Heartbeat { boot: 4, ..whole(40, &[(2, 0, 500), (1, 1, 300)]) };
-        assert_eq!(heard.hear(host(1), Normal, &sound), Finding::Whole);
+        assert_eq!(heard.hear(host(1), None, &sound), Finding::Whole);
         assert!(!heard.is_older(host(1)));
     }
 }
@@ -71,7 +70,7 @@ fn a_node_with_less_than_it_reported_is_older() {
 fn what_a_node_has_caught_up_with_is_not_what_its_disk_had() {
     let mut heard = heard();
     let caught_up = Heartbeat { began: Index(19), ..whole(40, &[(2, 0, 500), (1, 1, 300)]) };
-    assert_eq!(heard.hear(host(1), Normal, &caught_up), Finding::Older);
+    assert_eq!(heard.hear(host(1), None, &caught_up), Finding::Older);
 }
 
 #[test]
@@ -87,7 +86,7 @@ fn a_sound_node_is_not_older_after_any_restart() {
         (20, &[(7, 0, 1), (8, 0, 1), (7, 1, 1)]),
     ];
     for (epoch, ends) in sound {
-        assert_eq!(heard().hear(host(1), Normal, &whole(epoch, ends)), Finding::Whole, "{epoch} {ends:?}");
+        assert_eq!(heard().hear(host(1), None, &whole(epoch, ends)), Finding::Whole, "{epoch} {ends:?}");
     }
 }
 
@@ -97,25 +96,42 @@ fn heartbeats_that_are_late_or_say_nothing_are_not_judged() {
     let (starting, unheard) = (whole(0, &[]), later(30, &[(3, 0, 1)]));
     let of_earlier_boot = Heartbeat { boot: 1, ..whole(10, &[]) };
     for heartbeat in [starting, unheard, of_earlier_boot] {
-        assert_eq!(heard.hear(host(1), Normal, &heartbeat), Finding::Unknown, "{heartbeat:?}");
+        assert_eq!(heard.hear(host(1), None, &heartbeat), Finding::Unknown, "{heartbeat:?}");
         assert!(!heard.is_older(host(1)));
     }
     // The link held it up, and a later one came on another connection.
     let late = Heartbeat { boot: 2, ..whole(19, &[(2, 0, 400)]) };
-    assert_eq!(heard.hear(host(1), Normal, &late), Finding::Whole);
+    assert_eq!(heard.hear(host(1), None, &late), Finding::Whole);
     assert_eq!(heard.epoch(host(1)), Index(20));
 }
 
 #[test]
-fn what_a_regressed_node_reports_counts_from_there_on() {
+fn what_a_node_in_doubt_reports_counts_from_there_on() {
     let mut heard = heard();
     let ends = [(2, 0, 400), (1, 1, 300)];
-    assert_eq!(heard.hear(host(1), Normal, &whole(10, &ends)), Finding::Older);
-    assert_eq!(heard.hear(host(1), Regressed, &later(20, &[(3, 0, 1)])), Finding::Whole);
+    assert_eq!(heard.hear(host(1), None, &whole(10, &ends)), Finding::Older);
+    assert_eq!(heard.hear(host(1), Some(3), &later(20, &[(3, 0, 1)])), Finding::Whole);
     let next = Heartbeat { boot: 4, ..whole(20, &[(2, 0, 400), (3, 0, 1), (1, 1, 300)]) };
-    assert_eq!(heard.hear(host(1), Normal, &next), Finding::Whole);
+    assert_eq!(heard.hear(host(1), Some(3), &next), Finding::Whole);
     let older = Heartbeat { boot: 5, ..whole(20, &ends) };
-    assert_eq!(heard.hear(host(1), Normal, &older), Finding::Older);
+    assert_eq!(heard.hear(host(1), Some(3), &older), Finding::Older, "it was noted of another start");
+    assert_eq!(heard.hear(host(1), Some(5), &older), Finding::Whole);
+}
+
+/// This node was down while the other one was noted, or has found it out and was down then.
+#[test]
+fn what_was_heard_before_a_node_was_in_doubt_is_over() {
+    for has_found_out in [false, true] {
+        let mut heard = heard();
+        let ends = [(2, 0, 400), (1, 1, 300)];
+        if has_found_out {
+            assert_eq!(heard.hear(host(1), None, &whole(10, &ends)), Finding::Older);
+        }
+        let next = Heartbeat { boot: 4, ..whole(30, &ends) };
+        assert_eq!(heard.hear(host(1), Some(3), &next), Finding::Whole, "found out: {has_found_out}");
+        let older = Heartbeat { boot: 5, ..whole(20, &ends) };
+        assert_eq!(heard.hear(host(1), Some(3), &older), Finding::Older);
+    }
 }
 
 #[test]
@@ -129,19 +145,19 @@ fn what_was_heard_outlasts_a_restart_of_this_node() {
     assert_eq!(text, (expected + positions).replace(' ', ""));
     let mut read = Heard::decode(GROUP, &bytes).expect("it was written so");
     assert_eq!(read.take_changes(GROUP), None);
-    assert_eq!(read.hear(host(1), Normal, &whole(19, &[])), Finding::Older);
+    assert_eq!(read.hear(host(1), None, &whole(19, &[])), Finding::Older);
     let mut of_other_group = Heard::decode(GROUP + 1, &bytes).expect("it was written so");
-    assert_eq!(of_other_group.hear(host(1), Normal, &whole(19, &[])), Finding::Whole);
+    assert_eq!(of_other_group.hear(host(1), None, &whole(19, &[])), Finding::Whole);
     assert!((0..bytes.len()).all(|length| Heard::decode(GROUP, &bytes[..length]).is_err()));
     for place in 0..bytes.len() {
         let mut flipped = bytes.clone();
         flipped[place] ^= 1;
         assert!(Heard::decode(GROUP, &flipped).is_err(), "byte {place}");
     }
-    assert_eq!(heard.hear(host(1), Normal, &whole(19, &[])), Finding::Older);
+    assert_eq!(heard.hear(host(1), None, &whole(19, &[])), Finding::Older);
     let bytes = heard.take_changes(GROUP).expect("it is older");
     let mut read = Heard::decode(GROUP, &bytes).expect("it was written so");
-    assert_eq!(read.hear(host(1), Normal, &later(30, &[])), Finding::Older, "this node has restarted meanwhile");
+    assert_eq!(read.hear(host(1), None, &later(30, &[])), Finding::Older, "this node has restarted meanwhile");
     heard.put_back();
     assert_eq!(heard.take_changes(GROUP), Some(bytes));
     heard.retain(|id| id != host(1));

@@ -7,7 +7,7 @@
 //! | waits for the node | any, a replacement too | begins again, after the departure |
 //!
 //! An operation waits for a node that is to copy for it, and has not, or that is unclean and gains a range; and for one of the replicas that are down, where too few are up to
-//! copy from or to pass a phase. Where the node is dead it waits for good, and its departure would wait for the operation.
+//! copy from, as of a range with a regressed replica, or to pass a phase. Where the node is dead it waits for good, and its departure would wait for the operation.
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -138,6 +138,31 @@ impl Planning<'_> {
         Ok(exchange.changes())
     }
 
+    /// The changes by which operations do not rest on what a node has lost, when it is noted that its disk is older than it was: those in Copy begin again that copy from it
+    /// or to it. What it had copied and confirmed may be gone, with writes that it has acknowledged since; and others may have copied what is left. With other numbers
+    /// nothing counts that was confirmed before, on the disks too.
+    pub fn without_copies_of(&self, host: HostId) -> Result<Vec<OperationChange>, OperationError> {
+        let Some(ring) = self.ring() else { return Ok(Vec::new()) };
+        let is_host = |node: &NodeIndex| ring.node(*node).host_id == host;
+        let rests = |operation: &&Operation| {
+            // Where the rules of a strategy are unknown here, nothing was copied by them.
+            let moves = self.moves(operation).unwrap_or_default();
+            let copies = |moved: &RangeMove| {
+                let mut receivers = moved.receivers(&ring).peekable();
+                let is_copied = receivers.peek().is_some();
+                is_copied && moved.old_replicas().iter().any(|node| is_host(node))
+                    || receivers.any(|node| is_host(&node))
+            };
+            operation.phase == Phase::Copy && !operation.is_without_copy && moves.iter().any(copies)
+        };
+        let resting: Vec<&Operation> = self.operations.all().filter(rests).collect();
+        let mut exchange = Exchange::of(self);
+        for operation in &resting {
+            self.begin_behind(operation, &resting, &mut exchange)?;
+        }
+        Ok(exchange.changes())
+    }
+
     /// Has an operation begin again after the others. Later ones of a keyspace's replication are made one with the first that waits.
     fn begin_behind(
         &self,
@@ -171,15 +196,17 @@ impl Planning<'_> {
         let Some(ring) = self.ring() else { return Vec::new() };
         let is_host = |node: NodeIndex| ring.node(node).host_id == host;
         let is_up = |node: NodeIndex| !down.contains(&ring.node(node).host_id);
+        let is_doubted = |node: NodeIndex| self.registry.is_doubted(ring.node(node).host_id);
         let waits = |operation: &&Operation| {
             let lacks = |moved: &RangeMove| {
-                let has_sources = |receiver| moved.sources(&ring, receiver, is_up).is_ok();
+                let has_sources = |receiver| moved.sources_beside(&ring, receiver, is_up, is_doubted).is_ok();
                 !moved.is_one_in_every_quorum(&ring, is_up)
                     || !operation.is_without_copy && !moved.receivers(&ring).all(has_sources)
             };
             let waits = |moved: &RangeMove| {
                 let mut replicas = moved.old_replicas().iter().chain(moved.new_replicas()).copied();
-                moved.receivers(&ring).any(is_host) || replicas.any(is_host) && lacks(moved)
+                let is_awaited = moved.receivers(&ring).any(is_host) && !operation.copied.contains(&host);
+                is_awaited || replicas.any(is_host) && lacks(moved)
             };
             let now = match (&operation.target, operation.phase) {
                 (Target::Tokens(nodes), Phase::Queued) => self.on_this_ring(operation, nodes),
@@ -188,9 +215,7 @@ impl Planning<'_> {
             // What cannot be planned, or by rules that are unknown here, waits for something else.
             now.and_then(|now| self.moves(&now)).unwrap_or_default().iter().any(waits)
         };
-        let may_wait = |operation: &&Operation| {
-            operation.phase.may_abort() && !operation.names(host) && !operation.copied.contains(&host)
-        };
+        let may_wait = |operation: &&Operation| operation.phase.may_abort() && !operation.names(host);
         self.operations.all().filter(may_wait).filter(waits).collect()
     }
 

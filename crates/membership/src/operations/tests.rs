@@ -16,6 +16,8 @@ mod waiting;
 
 mod departures;
 
+mod doubts;
+
 const BOOT: Boot = Boot { number: 1, word: 10 };
 
 /// A cluster's state, with the nodes 1 to 3, and one keyspace of three replicas with a table.

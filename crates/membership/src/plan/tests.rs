@@ -124,10 +124,25 @@ fn a_removal_is_of_a_node_that_leaves_and_for_good() {
 }
 
 #[test]
-fn a_node_that_leaves_is_not_noted_as_regressed_and_may_be_kept() {
+fn a_node_that_leaves_or_joins_is_noted_as_in_doubt_and_keeps_its_state() {
+    let joining = RegisteredNode { state: NodeState::Joining, ..registration(2, BOOT).into_node() };
+    let joining = registry().apply([NodeChange::Put(host(2), joining.into())]);
     let leaving = registry().apply([NodeChange::SetState(host(2), NodeState::Leaving)]);
+    let note = Request::SetState(host(2), NodeState::Regressed);
+    for before in [joining, leaving.clone()] {
+        let boot = before.node(host(2)).expect("it is there").start.boot.number;
+        let noted = Ok(vec![NodeChange::Doubted(host(2), boot)]);
+        assert_eq!(plan(&before, &note), noted);
+        let after = before.apply(plan(&before, &note).expect("it may"));
+        assert_eq!(after.node(host(2)), before.node(host(2)));
+        assert_eq!(plan(&after, &note), Ok(Vec::new()), "once for each start");
+        let renewed = after.apply([NodeChange::Renewed(host(2))]);
+        assert_eq!(plan(&renewed, &note), Ok(Vec::new()));
+        // Of all nodes one is regressed, and any number leaves.
+        let other = before.apply([NodeChange::SetState(host(1), NodeState::Regressed)]);
+        assert_eq!(plan(&other, &note), noted);
+    }
     let to = |state| plan(&leaving, &Request::SetState(host(2), state));
-    assert_eq!(to(NodeState::Regressed), Err(PlanError::Leaves { host_id: host(2) }));
     assert_eq!(to(NodeState::Leaving), Ok(Vec::new()));
     assert_eq!(to(NodeState::Normal), Ok(vec![NodeChange::SetState(host(2), NodeState::Normal)]));
     // A start changes nothing about that.
@@ -139,7 +154,15 @@ fn a_node_that_leaves_is_not_noted_as_regressed_and_may_be_kept() {
 fn a_node_regresses_and_is_normal_again() {
     let to = |state| Request::SetState(host(1), state);
     let changes = plan(&registry(), &to(NodeState::Regressed)).expect("it is Normal");
+    let regressed = NodeChange::SetState(host(1), NodeState::Regressed);
+    assert_eq!(changes, [regressed.clone(), NodeChange::Doubted(host(1), 5)]);
     let after = registry().apply(changes);
+    let normal = after.apply([NodeChange::Renewed(host(1)), NodeChange::SetState(host(1), NodeState::Normal)]);
+    assert_eq!(
+        plan(&normal, &to(NodeState::Regressed)),
+        Ok(vec![regressed]),
+        "the same start, whose data was copied again"
+    );
     assert_eq!(after.node(host(1)).map(|node| node.state), Some(NodeState::Regressed));
     assert_eq!(plan(&after, &to(NodeState::Regressed)), Ok(Vec::new()));
     let second = plan(&after, &Request::SetState(host(2), NodeState::Regressed));
@@ -208,6 +231,9 @@ fn requests_come_back_from_their_bytes() {
     assert_eq!(problem(&[]), "a request is one change of the nodes");
     assert!(Request::decode(&[]).is_err() && Request::decode(&[4, 1, 0]).is_err());
     assert_eq!(problem(&[NodeChange::Enable(Features(1))]), "a request to finalize names no feature");
+    for change in [NodeChange::Doubted(host(1), 1), NodeChange::Renewed(host(1))] {
+        assert!(problem(&[change]).contains("asks for the state Regressed"));
+    }
     assert_eq!(problem(&[NodeChange::Started(host(1), start(1, BOOT))]), "a node registers with all of its facts");
     let regressed = RegisteredNode { state: NodeState::Regressed, ..registration(7, BOOT).into_node() };
     let regressed = NodeChange::Put(host(7), regressed.into());

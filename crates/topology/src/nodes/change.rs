@@ -19,6 +19,10 @@ pub enum NodeChange {
     Remove(HostId),
     /// The node owns these tokens in place of those that it had, ascending.
     SetTokens(HostId, Vec<Token>),
+    /// The disk of the node was older than what others had heard from it, when the start of this number began: its data is in doubt.
+    Doubted(HostId, u64),
+    /// The node has copied all that it owns again: its data is not in doubt any more.
+    Renewed(HostId),
     /// These features may be used from now on, beside those before.
     Enable(Features),
 }
@@ -31,6 +35,8 @@ impl NodeChange {
             | NodeChange::Started(id, _)
             | NodeChange::SetState(id, _)
             | NodeChange::SetTokens(id, _)
+            | NodeChange::Doubted(id, _)
+            | NodeChange::Renewed(id)
             | NodeChange::Remove(id) => Some(*id),
             NodeChange::Enable(_) => None,
         }

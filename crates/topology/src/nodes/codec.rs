@@ -9,6 +9,8 @@
 //!   4 Remove     –
 //!   5 Enable     u64 features                      (its host id is 0)
 //!   6 SetTokens  varint count · i64 token*         (ascending)
+//!   7 Doubted    u64 boot number
+//!   8 Renewed    –
 //! start     u64 boot number · u64 boot word · address internode · address native · u16 shards · u16 major · u16 minor · u16 patch · u64 features
 //! address   u8 family (4 or 6) · 4 or 16 bytes · u16 port
 //! name      u8 length · UTF-8
@@ -38,6 +40,8 @@ const SET_STATE: u8 = 3;
 const REMOVE: u8 = 4;
 const ENABLE: u8 = 5;
 const SET_TOKENS: u8 = 6;
+const DOUBTED: u8 = 7;
+const RENEWED: u8 = 8;
 
 /// In place of the host id in a change that concerns no node.
 const NO_NODE: HostId = HostId([0; 16]);
@@ -87,6 +91,8 @@ fn encode_change(change: &NodeChange, out: &mut Vec<u8>) {
         NodeChange::Remove(_) => REMOVE,
         NodeChange::Enable(_) => ENABLE,
         NodeChange::SetTokens(..) => SET_TOKENS,
+        NodeChange::Doubted(..) => DOUBTED,
+        NodeChange::Renewed(_) => RENEWED,
     };
     out.push(kind);
     out.extend_from_slice(&change.host_id().unwrap_or(NO_NODE).0);
@@ -94,7 +100,8 @@ fn encode_change(change: &NodeChange, out: &mut Vec<u8>) {
         NodeChange::Put(_, node) => encode_node(node, out),
         NodeChange::Started(_, start) => encode_start(start, out),
         NodeChange::SetState(_, state) => out.push(state.byte()),
-        NodeChange::Remove(_) => {}
+        NodeChange::Remove(_) | NodeChange::Renewed(_) => {}
+        NodeChange::Doubted(_, boot) => out.extend_from_slice(&boot.to_be_bytes()),
         NodeChange::Enable(features) => out.extend_from_slice(&features.0.to_be_bytes()),
         NodeChange::SetTokens(_, tokens) => encode_tokens(tokens, out),
     }
@@ -183,6 +190,8 @@ fn decode_change(reader: &mut Reader<'_>) -> Result<NodeChange, DecodeError> {
         SET_STATE => Ok(NodeChange::SetState(id, decode_state(reader)?)),
         REMOVE => Ok(NodeChange::Remove(id)),
         SET_TOKENS => Ok(NodeChange::SetTokens(id, decode_tokens(reader)?)),
+        DOUBTED => Ok(NodeChange::Doubted(id, reader.u64()?)),
+        RENEWED => Ok(NodeChange::Renewed(id)),
         ENABLE if id == NO_NODE => Ok(NodeChange::Enable(Features(reader.u64()?))),
         kind => Err(invalid(format!("changes of kind {kind} are unknown"))),
     }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use super::change::NodeChange;
-use super::facts::{Features, RegisteredNode};
+use super::facts::{Features, NodeState, RegisteredNode};
 use super::{NODES_MAX, address::Address, codec};
 use crate::ring::{HostId, Node, NodeIndex};
 use crate::token::Token;
@@ -12,13 +12,24 @@ use crate::token::Token;
 /// The nodes of a cluster. The default has none.
 ///
 /// Immutable: changes make another one, which shares the nodes that they do not concern. Whatever the changes: a token has one owner, a host id that
-/// has left is not a node's, a node's registered boot does not get older, each node knows all features that are enabled, none of which is taken back, and there
+/// has left is not a node's, only nodes are in doubt, and each that is regressed was, a node's registered boot does not get older, each node knows all features that are enabled, none of which is taken back, and there
 /// are [`NODES_MAX`] nodes at most.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Registry {
     nodes: BTreeMap<HostId, Rc<RegisteredNode>>,
     left: Rc<BTreeSet<HostId>>,
     enabled: Features,
+    /// Nodes whose disks were found older than what they had acknowledged. Apart from their states: a node that leaves, or stays after all, has no more for that.
+    doubts: BTreeMap<HostId, Doubt>,
+}
+
+/// The last time at which a node's disk was found older.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Doubt {
+    /// The number of the start that began so. 0 where it is not known: it was noted before numbers were.
+    boot: u64,
+    /// The node has copied its data again since.
+    is_renewed: bool,
 }
 
 /// The owner of each token, made when the first change needs it: among 16,000 tokens one is found faster than all are walked.
@@ -65,6 +76,21 @@ impl Registry {
         Some((nodes.collect(), NodeIndex(u16::try_from(local).expect("a cluster has fewer nodes"))))
     }
 
+    /// True if the node may lack what it has acknowledged: its disk was older than that, and it has not copied its ranges again.
+    pub fn is_doubted(&self, id: HostId) -> bool {
+        self.doubts.get(&id).is_some_and(|doubt| !doubt.is_renewed)
+    }
+
+    /// The nodes that may lack what they have acknowledged.
+    pub fn doubted(&self) -> impl Iterator<Item = HostId> {
+        self.doubts.keys().copied().filter(|id| self.is_doubted(*id))
+    }
+
+    /// The number of the last start of the node that was noted to have begun on an older disk, whether its data was renewed since or not; `None`: none was.
+    pub fn doubted_since(&self, id: HostId) -> Option<u64> {
+        self.doubts.get(&id).map(|doubt| doubt.boot)
+    }
+
     /// The owner of a token.
     pub fn owner(&self, token: Token) -> Option<HostId> {
         self.nodes().find(|(_, node)| node.tokens.binary_search(&token).is_ok()).map(|(id, _)| id)
@@ -98,16 +124,31 @@ impl Registry {
                     node.start = start;
                 }
             }),
-            NodeChange::SetState(id, state) => self.alter(id, |node| {
-                if node.state.may_become(state) {
-                    node.state = state;
+            NodeChange::SetState(id, state) => {
+                self.alter(id, |node| {
+                    if node.state.may_become(state) {
+                        node.state = state;
+                    }
+                });
+                self.doubt_regressed(id);
+            }
+            NodeChange::Doubted(id, boot) => {
+                let is_later = self.doubted_since(id).is_none_or(|known| known < boot);
+                if self.nodes.contains_key(&id) && is_later {
+                    self.doubts.insert(id, Doubt { boot, is_renewed: false });
                 }
-            }),
+            }
+            NodeChange::Renewed(id) => {
+                if let Some(doubt) = self.doubts.get_mut(&id) {
+                    doubt.is_renewed = true;
+                }
+            }
             NodeChange::Remove(id) => {
                 let node = self.nodes.remove(&id);
                 if let (Some(node), Some(owners)) = (node, owners) {
                     release(owners, &node);
                 }
+                self.doubts.remove(&id);
                 Rc::make_mut(&mut self.left).insert(id);
             }
             NodeChange::SetTokens(id, tokens) => {
@@ -141,6 +182,14 @@ impl Registry {
             assert_eq!(other, None, "a token has one owner");
         }
         self.nodes.insert(id, node);
+        self.doubt_regressed(id);
+    }
+
+    /// A regressed node is in doubt: entries and snapshots from before doubts were noted have the state alone.
+    fn doubt_regressed(&mut self, id: HostId) {
+        if self.node(id).is_some_and(|node| node.state == NodeState::Regressed) {
+            self.doubts.entry(id).or_default();
+        }
     }
 
     fn set_tokens(&mut self, id: HostId, tokens: Vec<Token>, owners: &mut Owners) {
@@ -168,7 +217,15 @@ impl Registry {
         let left = self.left.iter().copied().map(NodeChange::Remove);
         let nodes = self.nodes.iter().map(|(id, node)| NodeChange::Put(*id, node.clone()));
         let enabled = (!self.enabled.is_empty()).then_some(NodeChange::Enable(self.enabled));
-        left.chain(enabled).chain(nodes).collect()
+        // A node that is in state Regressed is in doubt without a word.
+        let is_told = |id: &HostId, doubt: &Doubt| {
+            doubt.boot > 0 || self.node(*id).is_some_and(|node| node.state != NodeState::Regressed)
+        };
+        let doubts = self.doubts.iter().flat_map(|(id, doubt)| {
+            let doubted = is_told(id, doubt).then_some(NodeChange::Doubted(*id, doubt.boot));
+            doubted.into_iter().chain(doubt.is_renewed.then_some(NodeChange::Renewed(*id)))
+        });
+        left.chain(enabled).chain(nodes).chain(doubts).collect()
     }
 
     /// The bytes of these changes; `None` if there are none.

@@ -83,15 +83,59 @@ fn states_pass_only_as_they_may() {
     let regressed = registry.apply([NodeChange::SetState(id, NodeState::Regressed)]);
     assert_eq!(regressed.node(id).map(|node| node.state), Some(NodeState::Regressed));
     assert_eq!(regressed.apply([NodeChange::SetState(id, NodeState::Regressed)]), regressed);
-    assert_eq!(regressed.apply([NodeChange::SetState(id, NodeState::Normal)]), registry);
-    for before in [registry.clone(), regressed] {
+    let state = |registry: &Registry| registry.node(id).map(|node| node.state);
+    let normal = regressed.apply([NodeChange::SetState(id, NodeState::Normal)]);
+    assert_eq!(
+        (state(&normal), normal.is_doubted(id)),
+        (Some(NodeState::Normal), true),
+        "its data is as old as before"
+    );
+    for before in [registry, regressed] {
         let leaving = before.apply([NodeChange::SetState(id, NodeState::Leaving)]);
         assert_eq!(leaving.node(id).map(|node| node.state), Some(NodeState::Leaving));
         assert_eq!(leaving.apply([NodeChange::SetState(id, NodeState::Regressed)]), leaving, "it leaves");
-        assert_eq!(leaving.apply([NodeChange::SetState(id, NodeState::Normal)]), registry, "called off");
+        let called_off = leaving.apply([NodeChange::SetState(id, NodeState::Normal)]);
+        assert_eq!(state(&called_off), Some(NodeState::Normal));
+        assert_eq!(called_off.is_doubted(id), before.is_doubted(id));
     }
     let known: Vec<u8> = (0..=u8::MAX).filter(|byte| NodeState::of_byte(*byte).is_some()).collect();
     assert_eq!(known, [2, 3, 4, 6], "bytes on disk");
+}
+
+#[test]
+fn a_node_is_in_doubt_in_whatever_state_until_its_data_is_renewed_or_it_is_gone() {
+    let id = HostId([1; 16]);
+    for state in [NodeState::Joining, NodeState::Normal, NodeState::Leaving, NodeState::Regressed] {
+        let before = of([put(1, RegisteredNode { state, ..node(3, &[5]) })]);
+        let noted = before.apply([NodeChange::Doubted(id, 3)]);
+        assert_eq!((noted.is_doubted(id), noted.doubted_since(id)), (true, Some(3)), "{state:?}");
+        let started = noted.apply([NodeChange::Started(id, start(4)), NodeChange::SetState(id, NodeState::Leaving)]);
+        assert!(started.doubted().eq([id]));
+        let renewed = started.apply([NodeChange::Renewed(id)]);
+        assert_eq!((renewed.is_doubted(id), renewed.doubted_since(id)), (false, Some(3)));
+        assert_eq!(renewed.apply([NodeChange::Doubted(id, 3)]), renewed, "what was noted is over");
+        assert!(renewed.apply([NodeChange::Doubted(id, 4)]).is_doubted(id), "another disk");
+        for registry in [noted, started, renewed] {
+            assert_eq!(of(registry.as_changes()), registry);
+            assert_eq!(registry.apply([remove(1)]).doubted_since(id), None);
+        }
+    }
+    let unknown = Registry::default().apply([NodeChange::Doubted(id, 3), NodeChange::Renewed(id)]);
+    assert_eq!(unknown, Registry::default(), "no node, no doubt");
+}
+
+/// Entries and snapshots from before doubts were noted have the state alone.
+#[test]
+fn a_regressed_node_of_an_older_log_is_in_doubt() {
+    let id = HostId([1; 16]);
+    let by_entry = of([put(1, node(3, &[5])), NodeChange::SetState(id, NodeState::Regressed)]);
+    let by_snapshot = of([put(1, RegisteredNode { state: NodeState::Regressed, ..node(3, &[5]) })]);
+    assert_eq!(by_entry, by_snapshot);
+    assert_eq!((by_entry.is_doubted(id), by_entry.doubted_since(id)), (true, Some(0)));
+    assert_eq!(by_entry.as_changes().len(), 1, "its state says so");
+    let leaving = by_entry.apply([NodeChange::SetState(id, NodeState::Leaving)]);
+    assert!(leaving.is_doubted(id));
+    assert_eq!(of(leaving.as_changes()), leaving);
 }
 
 #[test]
@@ -136,6 +180,8 @@ fn the_bytes_of_changes_are_as_documented() {
         remove(2),
         NodeChange::Enable(Features(0x0102)),
         NodeChange::SetTokens(HostId([1; 16]), vec![Token(-1), Token(5)]),
+        NodeChange::Doubted(HostId([1; 16]), 0x0102),
+        NodeChange::Renewed(HostId([1; 16])),
     ];
     let start = [
         &[0, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0, 4][..],
@@ -145,7 +191,7 @@ fn the_bytes_of_changes_are_as_documented() {
     .concat();
     let tokens = [&[0xff; 8][..], &[0, 0, 0, 0, 0, 0, 0, 5]].concat();
     let bytes = [
-        &[1, 5, 1][..],
+        &[1, 7, 1][..],
         &[1; 16],
         b"\x03\x0bdatacenter1\x05rack1",
         &start,
@@ -162,6 +208,11 @@ fn the_bytes_of_changes_are_as_documented() {
         &[1; 16],
         &[2],
         &tokens,
+        &[7],
+        &[1; 16],
+        &[0, 0, 0, 0, 0, 0, 1, 2],
+        &[8],
+        &[1; 16],
     ]
     .concat();
     assert_eq!(encode(&changes), bytes);
@@ -294,6 +345,8 @@ fn any_change() -> impl Strategy<Value = NodeChange> {
         1 => (0u64..4).prop_map(|features| NodeChange::Enable(Features(features))),
         2 => (id(), btree_set(-4i64..4, 0..5))
             .prop_map(|(id, tokens)| NodeChange::SetTokens(id, tokens.into_iter().map(Token).collect())),
+        1 => (id(), 0u64..4).prop_map(|(id, boot)| NodeChange::Doubted(id, boot)),
+        1 => id().prop_map(NodeChange::Renewed),
     ]
 }
 
@@ -330,6 +383,9 @@ proptest! {
                 prop_assert!(!node.start.boot.is_older_than(before), "{} after {before}", node.start.boot);
             }
             prop_assert!(registry.left().all(|id| next.has_left(id)));
+            prop_assert!(next.doubted().all(|id| next.node(id).is_some()), "one that is none is in doubt");
+            let regressed = next.nodes().filter(|(_, node)| node.state == NodeState::Regressed);
+            prop_assert!(regressed.into_iter().all(|(id, _)| next.doubted_since(id).is_some()));
             prop_assert!(next.features().missing(next.enabled()).is_empty(), "a node does not know what is enabled");
             prop_assert!(next.enabled().missing(registry.enabled()).is_empty(), "a feature was taken back");
             if next.nodes().len() > 0 {

@@ -103,7 +103,8 @@ impl RangeMove {
     }
 
     /// As [`RangeMove::sources`], where a node may be regressed: its disk is older than what it has acknowledged, so it does not count as one of those that have what a quorum
-    /// acknowledged. It is a source only where the others would be too few if all of them were up, and its own data counts as none that it has.
+    /// acknowledged. It is a source only where the others would be too few if all of them were up, but for those that are given up as lost and are down; and its own data
+    /// counts as none that it has.
     pub fn sources_beside(
         &self,
         ring: &Ring,
@@ -117,7 +118,9 @@ impl RangeMove {
         }
         let is_whole = |node: NodeIndex| !is_regressed(node);
         let of_whole = self.sources(ring, receiver, |node| can_serve(node) && is_whole(node));
-        match self.sources(ring, receiver, is_whole) {
+        // Nothing waits for a node that is given up, so what it has is no reason to wait.
+        let may_serve = |node: NodeIndex| is_whole(node) && (!self.lost.contains(&node) || can_serve(node));
+        match self.sources(ring, receiver, may_serve) {
             Ok(_) => of_whole,
             Err(_) => of_whole.or_else(|_| self.sources(ring, receiver, can_serve)),
         }

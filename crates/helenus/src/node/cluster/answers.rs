@@ -90,13 +90,14 @@ impl Inner {
             // When it dials again it is refused, and learns of its removal.
             return Err(Malformed::new("the node was removed from the cluster"));
         }
-        let registered = self.registry.borrow().node(from).map(|node| (node.start.boot.number, node.state));
-        if registered.is_some_and(|(boot, _)| heartbeat.boot < boot) {
+        let registered = self.registry.borrow().node(from).map(|node| node.start.boot.number);
+        if registered.is_some_and(|boot| heartbeat.boot < boot) {
             // It was accepted before a later start of this host id registered. When it dials again it is refused, and ends.
             return Err(Malformed::new("a later start of the node is registered"));
         }
-        let (Some((_, state)), Some(driver)) = (registered, self.driver.get()) else { return Ok(false) };
-        let is_known = self.disks.hear(from, state, heartbeat);
+        let (Some(_), Some(driver)) = (registered, self.driver.get()) else { return Ok(false) };
+        let doubted_since = self.registry.borrow().doubted_since(from);
+        let is_known = self.disks.hear(from, doubted_since, heartbeat);
         if let Some(heard) = heartbeat.older {
             driver.with_member(|member, _| member.hear_of_older_disk(heard));
         }

@@ -13,7 +13,7 @@ use metadata::group::Heartbeat;
 use planted::{Bug, Planted};
 use runtime::{AlignedBuf, OpenOptions, Runtime};
 use topology::HostId;
-use topology::nodes::NodeState;
+use topology::nodes::{NodeState, Registry};
 
 /// The reports of the other nodes, in the data folder.
 const FILE_NAME: &str = "peer-positions";
@@ -77,10 +77,10 @@ impl Disks {
         heartbeat.older = heard.is_older(to).then(|| heard.epoch(to));
     }
 
-    /// Judges a heartbeat of a node of the cluster, and keeps it. False if it says nothing of its sender's disk.
-    pub(super) fn hear(&self, from: HostId, state: NodeState, heartbeat: &Heartbeat) -> bool {
+    /// Judges a heartbeat of a node of the cluster, and keeps it. `doubted_since`: its boot that is noted to have begun on an older disk. False if it says nothing of its sender's disk.
+    pub(super) fn hear(&self, from: HostId, doubted_since: Option<u64>, heartbeat: &Heartbeat) -> bool {
         let was_older = self.is_older(from);
-        let finding = self.heard.borrow_mut().hear(from, state, heartbeat);
+        let finding = self.heard.borrow_mut().hear(from, doubted_since, heartbeat);
         if finding == Finding::Older && !was_older {
             tracing::error!(
                 host = %from, boot = heartbeat.boot,
@@ -99,6 +99,17 @@ impl Disks {
     /// True if another node has heard more of this one than its disk has.
     pub(super) fn own_is_older(&self) -> bool {
         self.own_is_older.get()
+    }
+
+    /// True if the cluster is to note that this node's disk is older than it was: one in state Normal loses that, any other one is in doubt once for each start that
+    /// another node has heard more of. `has_lost_log`: it has lost its part of the cluster's log, in this start or an earlier one.
+    pub(super) fn is_to_be_noted(&self, registry: &Registry, own: HostId, boot: u64, has_lost_log: bool) -> bool {
+        // The note names the registered start.
+        let Some(node) = registry.node(own).filter(|node| node.start.boot.number == boot) else { return false };
+        match (node.state, registry.doubted_since(own)) {
+            (NodeState::Normal, _) | (_, None) => self.own_is_older() || has_lost_log,
+            (_, Some(noted)) => self.own_is_older() && noted < boot,
+        }
     }
 
     /// Writes what was heard since the last time of the nodes that `is_kept` names.
@@ -137,4 +148,57 @@ async fn write(runtime: &Runtime, dir: &Path, bytes: &[u8]) -> io::Result<()> {
     drop(file);
     runtime.rename(&new, &dir.join(FILE_NAME)).await?;
     runtime.sync_dir(dir).await
+}
+
+#[cfg(test)]
+mod tests {
+    use std::rc::Rc;
+
+    use topology::nodes::{Address, Boot, Features, NodeChange, RegisteredNode, Release, Start};
+
+    use super::*;
+
+    const OWN: HostId = HostId([1; 16]);
+
+    /// The registry has this node in such a state, in its boot 2.
+    fn registry(state: NodeState) -> Registry {
+        let address = Address::new([10, 0, 0, 1].into(), 7000);
+        let start = Start {
+            boot: Boot { number: 2, word: 1 },
+            internode: address,
+            native: address,
+            shard_count: 1,
+            release: Release { major: 0, minor: 1, patch: 0 },
+            features: Features(0),
+        };
+        let (datacenter, rack, tokens) = ("datacenter1".to_owned(), "rack1".to_owned(), Vec::new());
+        let node = RegisteredNode { state, datacenter, rack, tokens, start };
+        Registry::default().apply([NodeChange::Put(OWN, Rc::new(node))])
+    }
+
+    #[test]
+    fn an_older_disk_is_to_be_noted_once_for_each_start_in_whatever_state_the_node_is() {
+        let disks = Disks::new(Path::new("nowhere"), Planted::NONE);
+        let is_due = |registry: &Registry, boot| disks.is_to_be_noted(registry, OWN, boot, false);
+        let states = [NodeState::Joining, NodeState::Normal, NodeState::Leaving, NodeState::Regressed];
+        assert!(!states.into_iter().any(|state| is_due(&registry(state), 2)), "nothing was heard");
+        // An earlier start has lost it.
+        let has_lost = |registry: &Registry| disks.is_to_be_noted(registry, OWN, 2, true);
+        assert!(
+            [NodeState::Joining, NodeState::Normal, NodeState::Leaving].into_iter().all(|of| has_lost(&registry(of)))
+        );
+        disks.own_is_older.set(true);
+        for state in states {
+            let unknown = registry(state);
+            assert!(is_due(&unknown, 2), "{state:?}");
+            assert!(!is_due(&unknown, 3), "{state:?}: the start is not registered yet");
+            let earlier = unknown.apply([NodeChange::Doubted(OWN, 1), NodeChange::Renewed(OWN)]);
+            assert!(is_due(&earlier, 2), "{state:?}: it was another disk");
+            let noted = earlier.apply([NodeChange::Doubted(OWN, 2)]);
+            let renewed = noted.apply([NodeChange::Renewed(OWN)]);
+            // In state Normal it would be asked to vote.
+            let is_normal = state == NodeState::Normal;
+            assert!([noted, renewed].iter().all(|known| is_due(known, 2) == is_normal && has_lost(known) == is_normal));
+        }
+    }
 }

@@ -23,7 +23,6 @@ use query::{Engine, OPERATION, SchemaDomain, clean_up, settings, unplaced};
 use raft::RoleName;
 use runtime::{Group, Runtime};
 use schema::Schema;
-use topology::nodes::NodeState;
 use topology::operations::{Confirmed, Operation, OperationId, Operations, Phase, Waiting, waits_for};
 use topology::{Epoch, HostId, NodeIndex, ReplicationStrategy, Ring, Strategies};
 
@@ -75,7 +74,7 @@ impl Confirmed for Judge<'_> {
 
     fn is_regressed(&self, node: NodeIndex) -> bool {
         let registry = self.member.state().cluster().of::<TopologyDomain>();
-        registry.node(self.host(node)).is_some_and(|node| node.state == NodeState::Regressed)
+        registry.is_doubted(self.host(node))
     }
 
     fn has_applied(&self, node: NodeIndex) -> bool {
@@ -216,7 +215,7 @@ fn moves_of(planning: &Planning<'_>, operation: &Operation) -> Result<Moves, Str
 /// The nodes whose disks are older than what they have acknowledged.
 fn regressed(member: &Member) -> BTreeSet<HostId> {
     let registry = member.state().cluster().of::<TopologyDomain>();
-    registry.nodes().filter(|(_, node)| node.state == NodeState::Regressed).map(|(id, _)| id).collect()
+    registry.doubted().collect()
 }
 
 /// Copies what this node is to copy, if an operation waits for it.

@@ -9,11 +9,16 @@ use crate::replication::Alteration;
 struct Up<'a> {
     ring: &'a Ring,
     down: &'a BTreeSet<HostId>,
+    registry: &'a Registry,
 }
 
 impl Confirmed for Up<'_> {
     fn is_up(&self, node: NodeIndex) -> bool {
         !self.down.contains(&self.ring.node(node).host_id)
+    }
+
+    fn is_regressed(&self, node: NodeIndex) -> bool {
+        self.registry.is_doubted(self.ring.node(node).host_id)
     }
 
     fn has_applied(&self, node: NodeIndex) -> bool {
@@ -22,7 +27,7 @@ impl Confirmed for Up<'_> {
 }
 
 /// The nodes 1 to 5, and a keyspace of so many replicas with a table.
-fn five(replication_factor: u32) -> Site {
+pub(super) fn five(replication_factor: u32) -> Site {
     let mut site = Site::new(replication_factor);
     site.registry = site.registry.apply([put(4, BOOT), put(5, BOOT)]);
     site
@@ -53,7 +58,7 @@ impl Site {
         self.apply(changes.expect("it may"));
     }
 
-    fn decommission(&mut self, number: u8) {
+    pub(super) fn decommission(&mut self, number: u8) {
         self.apply(PlannedChanges {
             nodes: vec![NodeChange::SetState(host(number), NodeState::Leaving)],
             operations: vec![self.planning().leave(&decommission(number), BTreeSet::new())],
@@ -61,7 +66,7 @@ impl Site {
         });
     }
 
-    fn alter_factor(&mut self, now: u32, after: u32) {
+    pub(super) fn alter_factor(&mut self, now: u32, after: u32) {
         let simple = |replication_factor| ReplicationStrategy::Simple { replication_factor };
         let altered = Alteration { keyspace: "ks", now: &simple(now), after: &simple(after), has_tables: true };
         let operations = self.planning().alter(&altered).expect("the rules are known");
@@ -69,7 +74,7 @@ impl Site {
     }
 
     /// The nodes that are up clean up, copy and confirm, and the leader steps. The error is what an operation waits for; else all have ended.
-    fn settle(&mut self, down: &BTreeSet<HostId>) -> Result<(), String> {
+    pub(super) fn settle(&mut self, down: &BTreeSet<HostId>) -> Result<(), String> {
         let mut reason = String::new();
         while self.operations.all().len() > 0 {
             let up: Vec<HostId> = self.registry.nodes().map(|(id, _)| id).filter(|id| !down.contains(id)).collect();
@@ -86,7 +91,8 @@ impl Site {
                 if operation.phase.is_running() {
                     let ring = self.planning().ring().expect("there are nodes");
                     let moves = self.planning().moves(&operation).expect("the rules are known");
-                    if let Some(waiting) = waits_for(&operation, &moves, &ring, &Up { ring: &ring, down }) {
+                    let judge = Up { ring: &ring, down, registry: &self.registry };
+                    if let Some(waiting) = waits_for(&operation, &moves, &ring, &judge) {
                         reason = waiting.to_string();
                         continue;
                     }
@@ -100,7 +106,7 @@ impl Site {
         Ok(())
     }
 
-    fn owned(&self, numbers: impl IntoIterator<Item = u8>) -> Vec<usize> {
+    pub(super) fn owned(&self, numbers: impl IntoIterator<Item = u8>) -> Vec<usize> {
         numbers.into_iter().map(|number| self.tokens(number)).collect()
     }
 }
@@ -294,5 +300,88 @@ fn a_replication_that_waits_for_a_dead_node_begins_again_as_what_was_asked_for_l
         assert_eq!(queued.len(), 1 + usize::from(after.is_some()));
         assert_eq!(site.settle(&down), Ok(()));
         assert_eq!(site.owned(1..=5), [2, 2, 0, 2, 2]);
+    }
+}
+
+/// With two replicas the regressed one is all that is left; with three, one other.
+#[test]
+fn a_dead_node_leaves_by_force_while_another_is_regressed() {
+    let down = hosts([2]);
+    for (factor, is_replaced) in [2, 3].into_iter().flat_map(|factor| [false, true].map(|replaced| (factor, replaced)))
+    {
+        let mut site = five(factor);
+        site.note_older(3);
+        if is_replaced {
+            let replaces = Some(Replaced::Host(host(2)));
+            site.apply(site.planning().join(&Registration { replaces, ..of_many(6, 2) }).expect("it may"));
+        } else {
+            site.removenode(2, false, &down);
+        }
+        let waits = site.settle(&down).expect_err("the others would be enough if all were up");
+        assert!(waits.contains("to copy from"), "{waits}");
+        site.removenode(2, true, &down);
+        assert_eq!(site.settle(&down), Ok(()), "of {factor} replicas");
+        assert_eq!(site.owned([2, 6]), [0, if is_replaced { 2 } else { 0 }]);
+    }
+}
+
+/// A range's only new replica has confirmed: without it the operation does not pass to ReadNew.
+#[test]
+fn the_departure_of_a_dead_node_goes_before_what_has_its_copy_and_waits_for_it() {
+    for (is_forced, is_replaced) in [(false, false), (true, false), (false, true)] {
+        let mut site = Site::new(1);
+        site.decommission(1);
+        (0..3).for_each(|_| site.step(1).expect("it goes on"));
+        let moves = site.planning().moves(site.operations.operation(OperationId(1)).expect("it runs")).expect("known");
+        let gains = site.planning().hosts_of(moves.iter().flat_map(RangeMove::pending));
+        let dead = gains.first().expect("one gains its ranges").0[0];
+        site.request(OperationRequest::Copied(OperationId(1), host(dead))).expect("it may");
+        let down = hosts([dead]);
+        let waits = site.clone().settle(&down).expect_err("its copy is the only one");
+        assert!(waits.contains("too few replicas"), "{waits}");
+        if is_replaced {
+            let replaces = Some(Replaced::Host(host(dead)));
+            site.apply(site.planning().join(&Registration { replaces, ..of_many(4, 2) }).expect("it may"));
+        } else {
+            site.removenode(dead, is_forced, &down);
+        }
+        // Its own ranges have no other replica.
+        site.removenode(dead, true, &down);
+        assert_eq!(site.settle(&down), Ok(()), "by force: {is_forced}");
+        assert_eq!(site.owned([1, dead]), [0, 0]);
+    }
+}
+
+/// Where what has all copies needs no node that is dead it goes on: it is near its end.
+#[test]
+fn what_has_the_copy_of_a_dead_node_and_needs_no_more_of_it_is_not_begun_again() {
+    let mut site = five(3);
+    site.decommission(1);
+    (0..3).for_each(|_| site.step(1).expect("it goes on"));
+    (2..=5).for_each(|number| site.request(OperationRequest::Copied(OperationId(1), host(number))).expect("it may"));
+    let down = hosts([3]);
+    site.removenode(3, false, &down);
+    assert_eq!(site.phase(1), Some(Phase::Copy));
+    assert_eq!(site.settle(&down), Ok(()));
+    assert_eq!(site.owned(1..=5), [0, 2, 0, 2, 2]);
+}
+
+/// The join copies from the dead node and another one, since its counterpart is regressed.
+#[test]
+fn the_departure_of_a_dead_node_goes_before_what_lacks_its_data_beside_a_regressed_node() {
+    for is_forced in [false, true] {
+        let mut site = five(3);
+        let down = hosts([2]);
+        site.note_older(3);
+        let joins =
+            Registration { tokens: vec![Token(25), Token(26)], has_given_tokens: true, ..registration(6, BOOT) };
+        site.apply(site.planning().join(&joins).expect("it may"));
+        assert!(site.clone().settle(&down).expect_err("two are needed").contains("to copy from"));
+        site.removenode(2, is_forced, &down);
+        let kinds: Vec<Kind> = site.operations.all().map(|operation| operation.kind).collect();
+        assert_eq!(kinds, [Kind::Remove, Kind::Bootstrap], "by force: {is_forced}");
+        site.removenode(2, true, &down);
+        assert_eq!(site.settle(&down), Ok(()));
+        assert_eq!(site.owned([2, 6]), [0, 2]);
     }
 }

@@ -14,7 +14,7 @@ use membership::{OperationsDomain, TopologyDomain};
 use metadata::{ClusterState, DecodeError, Entry};
 use schema::{Keyspace, Schema};
 use stdx::Reader;
-use topology::nodes::{NodeState, Registry};
+use topology::nodes::{NodeState, RegisteredNode, Registry};
 use topology::operations::Operation;
 use topology::{Epoch, HostId, Ring, Strategies, murmur3};
 
@@ -123,7 +123,9 @@ fn are_majorities(
     (registry, schema, strategies): (&Registry, &Schema, &Strategies),
     operations: &[Rc<Operation>],
 ) -> bool {
-    let is_whole = |node: &HostId| registry.node(*node).is_some_and(|node| node.state != NodeState::Regressed);
+    let is_regressed = |node: &RegisteredNode| node.state == NodeState::Regressed;
+    let is_whole =
+        |host: &HostId| registry.node(*host).is_some_and(|node| !is_regressed(node)) && !registry.is_doubted(*host);
     let finished: BTreeSet<HostId> = finished.iter().copied().filter(is_whole).collect();
     let Some((nodes, local)) = finished.first().and_then(|node| registry.nodes_of_ring(*node)) else { return false };
     let ring = Rc::new(Ring::new(Epoch(1), nodes, local));

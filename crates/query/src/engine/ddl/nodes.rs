@@ -70,6 +70,10 @@ impl<'a> NodesPlanner<'a> {
                 }
                 self.answer(self.with_planning(|planning| planning.join(registration)))
             }
+            Request::SetState(host, _) if nodes.iter().any(|change| matches!(change, NodeChange::Doubted(..))) => {
+                let operations = self.with_planning(|planning| planning.without_copies_of(*host));
+                self.answer(operations.map(|operations| PlannedChanges { nodes, operations, ..Default::default() }))
+            }
             _ => {
                 let removed = nodes.iter().filter_map(|change| match change {
                     NodeChange::Remove(host) => self.with_planning(|planning| planning.forgotten(*host)),

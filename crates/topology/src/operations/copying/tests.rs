@@ -124,6 +124,26 @@ fn a_regressed_replica_is_no_source_where_the_others_are_enough() {
     );
 }
 
+/// A is dead and given up by force, and D takes its place: nothing waits for A, whatever else is regressed.
+#[test]
+fn a_replica_that_was_given_up_is_not_waited_for_beside_a_regressed_one() {
+    let ring = ring();
+    let [a, c, r, d] = [0, 2, 4, 6].map(NodeIndex);
+    for (old, new, all) in [(&[0, 4][..], &[6, 4][..], vec![r]), (&[0, 2, 4], &[6, 2, 4], vec![c, r])] {
+        let of = range_move(old, new);
+        let sources =
+            |of: &RangeMove, down: NodeIndex| of.sources_beside(&ring, d, |node| node != down, |node| node == r);
+        assert!(sources(&of, a).is_err(), "{old:?}: it may come back");
+        let given_up = of.without(&[a].into());
+        assert_eq!(sources(&given_up, a), Ok(all), "{old:?}: what there is");
+        let serves = sources(&given_up, NodeIndex(9)).expect("all are up");
+        assert!(!serves.contains(&r), "{old:?}: it serves after all, and {serves:?} are enough");
+    }
+    // Those that are not given up are enough, and are waited for.
+    let of = range_move(&[0, 2, 8, 4], &[6, 2, 8, 4]).without(&[a].into());
+    assert!(of.sources_beside(&ring, d, |node| node != a && node != c, |node| node == r).is_err());
+}
+
 #[test]
 fn a_barrier_counts_the_datacenters_whose_part_changes() {
     let ring = ring();

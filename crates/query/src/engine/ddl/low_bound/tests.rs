@@ -150,3 +150,19 @@ fn it_is_closed_by_majorities_of_both_sets_while_an_operation_moves_ranges() {
     assert!(closed_by(&[1, 2, 3, 4], [Phase::WriteBoth; 2]));
     assert!(!closed_by(&[1, 2, 3, 4], [Phase::Planned, Phase::WriteBoth]), "by other sets than those of the refusal");
 }
+
+/// Its registers of attempts may be older than what it has said.
+#[test]
+fn a_node_in_doubt_does_not_count_in_whatever_state_it_is() {
+    let (schema, strategies, all) = (schema(3), Strategies::default(), [1, 2].map(node).into());
+    let normal = registry(3);
+    let is_enough = |registry: &Registry| are_majorities(&all, (registry, &schema, &strategies), &[]);
+    assert!(is_enough(&normal));
+    let doubted = NodeChange::Doubted(node(2), 1);
+    for state in [NodeState::Normal, NodeState::Leaving, NodeState::Regressed] {
+        let noted = normal.apply([NodeChange::SetState(node(2), state), doubted.clone()]);
+        assert!(!is_enough(&noted), "{state:?}");
+        let renewed = noted.apply([NodeChange::Renewed(node(2))]);
+        assert_eq!(is_enough(&renewed), state != NodeState::Regressed, "{state:?}");
+    }
+}
