@@ -8,7 +8,7 @@ use super::place::Place;
 use super::yaml::{Entry, Node};
 
 /// Keys with the one value that is there, which is the default.
-const SWITCHES: [(&str, &str); 25] = [
+const SWITCHES: [(&str, &str); 24] = [
     // Who may do what, and what is kept of it.
     ("native_transport_allow_older_protocols", "true"),
     ("native_transport_rate_limiting_enabled", "false"),
