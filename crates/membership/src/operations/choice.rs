@@ -23,6 +23,7 @@ struct Choice<'a> {
     ring: Ring,
     /// By datacenter.
     allocators: BTreeMap<String, Allocator>,
+    /// Those that operators have given to other nodes, by operations that wait, are among them.
     chosen: BTreeSet<Token>,
 }
 
@@ -49,7 +50,7 @@ impl Tokens<'_> {
         let (mut nodes, local) = self.0.registry.nodes_of_ring(first)?;
         nodes.iter_mut().filter(|node| without(node.host_id)).for_each(|node| node.tokens.clear());
         let ring = Ring::new(Epoch::FIRST, nodes, local);
-        Some(Choice { tokens: self, ring, allocators: BTreeMap::new(), chosen: BTreeSet::new() })
+        Some(Choice { tokens: self, ring, allocators: BTreeMap::new(), chosen: self.given() })
     }
 
     /// The most replicas that a keyspace has in a datacenter.
@@ -65,11 +66,20 @@ impl Tokens<'_> {
 
     /// The tokens that queued and running operations give to nodes.
     pub(super) fn planned(&self) -> BTreeSet<Token> {
+        self.tokens_of(|_| true)
+    }
+
+    /// Those among them that an operator has given: no others are chosen instead.
+    fn given(&self) -> BTreeSet<Token> {
+        self.tokens_of(|operation| operation.has_given_tokens)
+    }
+
+    fn tokens_of(&self, is_meant: impl Fn(&Operation) -> bool) -> BTreeSet<Token> {
         let of = |operation: &Operation| match &operation.target {
             Target::Tokens(nodes) => nodes.values().flatten().copied().collect(),
             Target::Replication { .. } | Target::Copy { .. } => Vec::new(),
         };
-        self.0.operations.all().flat_map(of).collect()
+        self.0.operations.all().filter(|operation| is_meant(operation)).flat_map(of).collect()
     }
 
     /// The tokens of a node that joins: those that its operator has given, else as many as it asks for, chosen here.

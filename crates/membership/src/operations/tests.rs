@@ -241,6 +241,35 @@ fn nodes_join_one_after_the_other_on_the_ring_that_they_find() {
     assert_eq!((site.state(5), site.tokens(5)), (Some(NodeState::Normal), 16), "none was given to the other before");
 }
 
+/// The one that waits behind it would be refused for good.
+#[test]
+fn a_token_that_an_operator_has_given_to_a_node_that_waits_is_chosen_for_no_other() {
+    let mut site = Site::new(3);
+    site.apply(site.planning().join(&of_many(4, 16)).expect("it may"));
+    site.step(1).expect("it is planned");
+    site.apply(site.planning().join(&of_many(5, 16)).expect("it may"));
+    let clean = |site: &mut Site| {
+        for node in site.operations.unclean().collect::<Vec<_>>() {
+            let last = site.operations.unclean_since(node).expect("it has leftovers");
+            site.request(OperationRequest::Cleaned(node, last)).expect("it may");
+        }
+    };
+    let mut alone = site.clone();
+    alone.run(1);
+    clean(&mut alone);
+    alone.run(2);
+    let planned = Tokens(&site.planning()).planned();
+    let later = alone.registry.node(host(5)).expect("it has joined").tokens.clone();
+    let token = later.into_iter().find(|token| !planned.contains(token)).expect("they are chosen on another ring");
+    let given = Registration { tokens: vec![token], has_given_tokens: true, ..registration(6, BOOT) };
+    site.apply(site.planning().join(&given).expect("no node has it"));
+    for id in 1..=3 {
+        site.run(id);
+        clean(&mut site);
+    }
+    assert_eq!((site.tokens(5), site.registry.owner(token)), (16, Some(host(6))));
+}
+
 /// Nodes 4, 5 and 6 wait together; 7 has tokens of its operator's choice.
 fn three_wait(site: &mut Site) {
     for number in 4..=6 {

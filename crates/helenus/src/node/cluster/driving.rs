@@ -72,12 +72,13 @@ impl Driving {
         self.nothing_to_copy.borrow_mut().retain(|id, _| next.operation(*id).is_some());
         self.tries.borrow_mut().retain(|id| next.operation(id).is_some());
         for operation in next.all() {
-            let was = before.operation(operation.id).map(|was| was.phase);
-            if was.is_none() && !operation.lost.is_empty() {
-                let lost = listed(&operation.lost);
+            let was = before.operation(operation.id);
+            let given_up = given_up(was, operation);
+            if !given_up.is_empty() {
+                let lost = listed(&given_up);
                 tracing::warn!(operation = operation.id.0, %lost, "operation by force: data that only these nodes have may be lost");
             }
-            if was != Some(operation.phase) {
+            if was.map(|was| was.phase) != Some(operation.phase) {
                 tracing::info!(operation = operation.id.0, kind = %operation.kind, phase = %operation.phase, "operation");
             }
         }
@@ -128,6 +129,12 @@ impl Driving {
     }
 }
 
+/// The nodes that are given up as lost since the operation was so: when it was asked for, or in ReadNew.
+fn given_up(was: Option<&Operation>, operation: &Operation) -> BTreeSet<HostId> {
+    let is_new = |host: &&HostId| was.is_none_or(|was| !was.lost.contains(*host));
+    operation.lost.iter().filter(is_new).copied().collect()
+}
+
 fn listed(hosts: &BTreeSet<HostId>) -> String {
     hosts.iter().map(HostId::to_string).collect::<Vec<_>>().join(", ")
 }
@@ -168,6 +175,33 @@ mod tests {
         assert_eq!(successor(&second, &queued), None);
         let of_both = Operations::default().apply([OperationChange::Queue(join(1, &[1, 2]))]);
         assert_eq!(successor(&second, &of_both), Some(OperationId(1)));
+    }
+
+    #[test]
+    fn what_is_given_up_is_told_once_also_when_that_is_later() {
+        let [first, second] = [HostId([1; 16]), HostId([2; 16])];
+        let forced = Operation {
+            id: OperationId(1),
+            kind: Kind::Remove,
+            phase: Phase::Queued,
+            target: Target::Tokens([(first, Vec::new())].into()),
+            lost: [first].into(),
+            copied: BTreeSet::new(),
+            has_given_tokens: false,
+            is_without_copy: false,
+            is_forced: true,
+        };
+        assert_eq!(given_up(None, &forced), [first].into());
+        assert!(given_up(Some(&forced), &forced).is_empty());
+        let target = forced.target.clone();
+        let mut operations = Operations::default().apply([OperationChange::Queue(Rc::new(forced))]);
+        operations = operations.apply([OperationChange::Plan(OperationId(1), target)]);
+        for phase in [Phase::WriteBoth, Phase::Copy, Phase::ReadNew] {
+            operations = operations.apply([OperationChange::Advance(OperationId(1), phase)]);
+        }
+        let later = operations.apply([OperationChange::GiveUp(OperationId(1), second)]);
+        let [was, now] = [&operations, &later].map(|of| of.operation(OperationId(1)).expect("it runs"));
+        assert_eq!(given_up(Some(was), now), [second].into());
     }
 
     #[test]
