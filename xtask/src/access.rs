@@ -2,13 +2,15 @@
 //!
 //! The runner and the file of verdicts are a part of the tests: `tests/src/access.rs`, `tests/access/matrix.txt`.
 
+use std::path::Path;
 use std::time::Duration;
 
-use crate::built;
-use crate::oracle;
+use crate::drivers::sample::Sample;
 use crate::peers::cassandra::{Cassandra, Purpose};
-use crate::process;
+use crate::report::Passed;
+use crate::stalls::{self, STALLS_TO};
 use crate::tests::{BUILD_TIME, Effort, build_product, environment};
+use crate::{built, oracle, process};
 
 const TIME: Duration = Duration::from_secs(3600);
 /// All rows, not a third of them.
@@ -34,10 +36,26 @@ pub fn run(arguments: &[String]) -> Result<(), String> {
     }
 }
 
+/// The part of the CI: a third of the statements against Helenus, of a soak all.
+pub fn phase(budget: Duration, effort: Effort) -> Result<Passed, String> {
+    let sample = match Sample::chosen(effort)? {
+        Sample::All => ALL.to_owned(),
+        Sample::Third(number) => number.to_string(),
+    };
+    stalls::watched("access", effort, |file| {
+        Ok(Passed::of(&run_runner(&["matrix", "check", &sample], Some(file), budget)?))
+    })
+}
+
 fn runner(words: &[&str]) -> Result<(), String> {
+    let output = run_runner(words, None, TIME)?;
+    if output.success { Ok(()) } else { Err(String::new()) }
+}
+
+/// Calls the runner. Without a file for stalls it fails at the first.
+fn run_runner(words: &[&str], stalls: Option<&Path>, budget: Duration) -> Result<process::Output, String> {
     let mut runner = built::test("tests", "peers", BUILD_TIME)?.command();
     runner.arg("access").args(words);
-    environment(&mut runner, Effort::Ci);
-    let output = process::run(&mut runner, TIME)?;
-    if output.success { Ok(()) } else { Err(String::new()) }
+    environment(&mut runner, Effort::Ci).envs(stalls.map(|file| (STALLS_TO, file)));
+    process::run(&mut runner, budget)
 }

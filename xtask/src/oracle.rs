@@ -10,7 +10,7 @@ use crate::peers::cassandra::{self, Cassandra, CassandraRing, Purpose};
 use crate::report::Passed;
 use crate::stalls::{self, STALLS_TO};
 use crate::tests::{BUILD_TIME, Effort, build_product, environment};
-use crate::{built, process, reference, sstables, workspace};
+use crate::{access, built, process, reference, sstables, workspace};
 
 /// Both configurations; the first one's answers are those that Helenus must give.
 const CONFIGURATIONS: [Purpose; 2] = [Purpose::AnswersOfNone, Purpose::AnswersOfDefaults];
@@ -148,6 +148,7 @@ pub fn phase(budget: Duration, effort: Effort) -> Result<Passed, String> {
         Ok(Passed::of(&runner("replay", &[], &[], &[], Some(file), left())?))
     })?;
     let rings = rings(effort, left())?;
+    let matrix = access::phase(left(), effort)?;
     let seed = seed();
     wait_for(&mut servers)?;
     let check = runner("check", &[&seed, SAMPLE_PERCENT], &named(&servers), &[], None, left())?;
@@ -157,7 +158,7 @@ pub fn phase(budget: Duration, effort: Effort) -> Result<Passed, String> {
     let guarded = start_servers(&GUARDED)?;
     let of_guarded = runner("guarded", &["check", &seed, SAMPLE_PERCENT], &named(&guarded), &[], None, left())?;
     drop(guarded);
-    let scripts = replay.and(rings).and(Passed::of(&check)).and(Passed::of(&of_guarded));
+    let scripts = replay.and(rings).and(Passed::of(&check)).and(Passed::of(&of_guarded)).and(matrix);
     // The first one answers as Helenus must, and writes the same version of SSTables. The others have done their part.
     servers.truncate(1);
     let statements = random(&servers, &seed, effort, left())?;
