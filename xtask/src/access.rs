@@ -7,10 +7,11 @@ use std::time::Duration;
 
 use crate::drivers::sample::Sample;
 use crate::peers::cassandra::{Cassandra, Purpose};
+use crate::peers::port::free_port;
 use crate::report::Passed;
 use crate::stalls::{self, STALLS_TO};
 use crate::tests::{BUILD_TIME, Effort, build_product, environment};
-use crate::{built, oracle, process};
+use crate::{built, process};
 
 const TIME: Duration = Duration::from_secs(3600);
 /// All rows, not a third of them.
@@ -28,8 +29,8 @@ pub fn run(arguments: &[String]) -> Result<(), String> {
             // Before the server starts, which would wait for the compiler.
             built::test("tests", "peers", BUILD_TIME)?;
             let purpose = Purpose::AnswersOfGuarded;
-            let server = Cassandra::start(purpose, oracle::free_port()?, None)?;
-            let argument = oracle::name(purpose, &server);
+            let server = Cassandra::start(purpose, free_port()?, None)?;
+            let argument = server.argument(purpose);
             runner(&[&["matrix", "record", argument.as_str()], rows].concat())
         }
         _ => Err("the task is `access matrix`, or `access matrix --record`".into()),

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use crate::oracle::free_port;
 use crate::peers::cassandra::{self, Cassandra, Purpose};
 use crate::peers::legacy;
+use crate::peers::port::free_port;
 use crate::tests::BUILD_TIME;
 use crate::{built, process, workspace};
 

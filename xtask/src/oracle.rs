@@ -2,11 +2,11 @@
 //!
 //! This starts the servers and calls the runner, which is part of a test target: `tests/oracle/mod.rs`.
 
-use std::net::TcpListener;
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::peers::cassandra::{self, Cassandra, CassandraRing, Purpose};
+use crate::peers::port::free_port;
 use crate::report::Passed;
 use crate::stalls::{self, STALLS_TO};
 use crate::tests::{BUILD_TIME, Effort, build_product, environment};
@@ -226,23 +226,5 @@ fn wait_for(servers: &mut [(Purpose, Cassandra)]) -> Result<(), String> {
 
 /// How the runner is told of servers: `configuration=hash@address`.
 fn named(servers: &[(Purpose, Cassandra)]) -> Vec<String> {
-    servers.iter().map(|(purpose, server)| name(*purpose, server)).collect()
-}
-
-/// A server as the runner takes it.
-pub fn name(purpose: Purpose, server: &Cassandra) -> String {
-    format!("{}={}@127.0.0.1:{}", purpose.name(), purpose.hash(), server.port)
-}
-
-/// A port that is free, with the two behind it.
-pub fn free_port() -> Result<u16, String> {
-    let bind = |port| TcpListener::bind(("127.0.0.1", port));
-    for _ in 0..100 {
-        let first = bind(0).map_err(|error| format!("no port can be had: {error}"))?;
-        let port = first.local_addr().map_err(|error| format!("a port has no number: {error}"))?.port();
-        if port < u16::MAX - 2 && bind(port + 1).is_ok() && bind(port + 2).is_ok() {
-            return Ok(port);
-        }
-    }
-    Err("no three free ports in a row were found".into())
+    servers.iter().map(|(purpose, server)| server.argument(*purpose)).collect()
 }

@@ -7,8 +7,8 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use crate::fixtures::{TIME, judge};
-use crate::oracle::free_port;
 use crate::peers::cassandra::{self, Cassandra, Purpose};
+use crate::peers::port::free_port;
 use crate::report::Passed;
 use crate::stalls::{self, STALLS_TO};
 use crate::tests::{Effort, build_product, environment};

@@ -154,6 +154,11 @@ pub struct Cassandra {
 }
 
 impl Cassandra {
+    /// The server as the runner of scripts takes it: `configuration=hash@address`.
+    pub fn argument(&self, purpose: Purpose) -> String {
+        format!("{}={}@127.0.0.1:{}", purpose.name(), purpose.hash(), self.port)
+    }
+
     /// Starts a server on the port and waits until it takes connections. `pinned` names the core that it must stay on.
     pub fn start(purpose: Purpose, port: u16, pinned: Option<usize>) -> Result<Cassandra, String> {
         let mut server = Cassandra::spawn(purpose, port, pinned)?;

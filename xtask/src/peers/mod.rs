@@ -10,4 +10,5 @@ pub mod latte;
 pub mod legacy;
 pub mod mariadb;
 pub mod node;
+pub mod port;
 pub mod python;
