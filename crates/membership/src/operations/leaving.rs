@@ -150,7 +150,7 @@ impl Planning<'_> {
             let copies = |moved: &RangeMove| {
                 let mut receivers = moved.receivers(&ring).peekable();
                 let is_copied = receivers.peek().is_some();
-                is_copied && moved.old_replicas().iter().any(|node| is_host(node))
+                is_copied && moved.old_replicas().iter().any(is_host)
                     || receivers.any(|node| is_host(&node))
             };
             operation.phase == Phase::Copy && !operation.is_without_copy && moves.iter().any(copies)

@@ -241,7 +241,7 @@ fn nodes_join_one_after_the_other_on_the_ring_that_they_find() {
     assert_eq!((site.state(5), site.tokens(5)), (Some(NodeState::Normal), 16), "none was given to the other before");
 }
 
-/// The one that waits behind it would be refused for good.
+/// The one that waits after it would be refused for good.
 #[test]
 fn a_token_that_an_operator_has_given_to_a_node_that_waits_is_chosen_for_no_other() {
     let mut site = Site::new(3);

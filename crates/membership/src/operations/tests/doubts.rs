@@ -88,7 +88,7 @@ fn a_node_that_is_in_doubt_while_it_joins_copies_all_that_it_gets() {
     }
 }
 
-/// What it had confirmed is gone with its disk, and a confirmation that comes late is of that disk.
+/// Its copy is gone with its disk, and a confirmation that comes late is of that disk.
 #[test]
 fn a_receiver_that_has_confirmed_and_is_on_an_older_disk_copies_again() {
     let mut site = Site::new(1);
