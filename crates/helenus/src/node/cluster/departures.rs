@@ -19,6 +19,8 @@ use super::{Cluster, Inner};
 const REMOVAL_TIME: Duration = Duration::from_secs(120);
 /// For this node, and then for all that are up, to apply what the cluster has decided.
 const APPLY_TIME: Duration = Duration::from_secs(10);
+/// Between two requests to give up what a dead node has.
+const AGAIN: Duration = Duration::from_secs(1);
 /// Between two looks.
 const LOOK: Duration = Duration::from_millis(20);
 
@@ -101,7 +103,14 @@ impl Departures {
         let is_over = |inner: &Inner| has_left(inner, leave.host_id) || stays(inner);
         // An operation takes as long as it takes; an operator can abort it.
         while !is_over(&self.inner) && self.inner.driving.moves_tokens_of(leave.host_id) {
-            self.inner.has_news.notified().await;
+            if self.waits_for_the_dead(leave)
+                && let Err(error) = self.request(leave).await
+            {
+                tracing::debug!(%error, "hints and batches of a dead node not given up yet; retrying");
+            }
+            // The node may come back, hand on a part and go down again.
+            let news = self.inner.has_news.notified();
+            _ = self.inner.runtime.timeout(AGAIN, news).await;
         }
         self.until(REMOVAL_TIME, is_over).await;
         match (has_left(&self.inner, leave.host_id), stays(&self.inner)) {
@@ -109,6 +118,13 @@ impl Departures {
             (false, true) => Err(LeavingError::CalledOff),
             (false, false) => Err(LeavingError::Late { seconds: REMOVAL_TIME.as_secs() }),
         }
+    }
+
+    /// True if the removal of a node that is down waits for the hints and batches of that node: it was asked for while the node's own decommission could be aborted, so they
+    /// were not given up then.
+    fn waits_for_the_dead(&self, leave: Leave) -> bool {
+        let Leave { host_id, departure, .. } = leave;
+        departure == Departure::Removal && !self.inner.is_up(host_id) && self.inner.driving.awaits_hints_of(host_id)
     }
 
     /// Asks for a departure. Done when this node has applied it.

@@ -122,6 +122,15 @@ impl Driving {
         self.known().operation(id).is_some_and(|operation| operation.copied.contains(&host))
     }
 
+    /// True if an operation waits, at its end, for a leaving node to hand on its hints and batches.
+    pub(super) fn awaits_hints_of(&self, host_id: HostId) -> bool {
+        let awaits = |operation: &Operation| {
+            let is_its = operation.hands_on().any(|leaving| leaving == host_id);
+            is_its && operation.phase == Phase::ReadNew && operation.may_confirm(host_id)
+        };
+        self.known().running().any(awaits)
+    }
+
     /// True if an operation changes the tokens of a node.
     pub(super) fn moves_tokens_of(&self, host_id: HostId) -> bool {
         let is_of = |target: &Target| matches!(target, Target::Tokens(nodes) if nodes.contains_key(&host_id));
@@ -202,6 +211,44 @@ mod tests {
         let later = operations.apply([OperationChange::GiveUp(OperationId(1), second)]);
         let [was, now] = [&operations, &later].map(|of| of.operation(OperationId(1)).expect("it runs"));
         assert_eq!(given_up(Some(was), now), [second].into());
+    }
+
+    /// A removal of it that was asked for before asks again then.
+    #[test]
+    fn the_hints_of_a_leaving_node_are_awaited_in_read_new_until_they_are_handed_on() {
+        let [leaves, other] = [HostId([1; 16]), HostId([2; 16])];
+        let target = Target::Tokens([(leaves, Vec::new())].into());
+        for (kind, is_awaited) in [(Kind::Decommission, true), (Kind::Remove, false)] {
+            let queued = Operation {
+                id: OperationId(1),
+                kind,
+                phase: Phase::Queued,
+                target: target.clone(),
+                lost: BTreeSet::new(),
+                copied: BTreeSet::new(),
+                has_given_tokens: false,
+                is_without_copy: false,
+                is_forced: false,
+            };
+            let driving = Driving::default();
+            let mut operations = Operations::default();
+            let steps = [
+                OperationChange::Queue(Rc::new(queued)),
+                OperationChange::Plan(OperationId(1), target.clone()),
+                OperationChange::Advance(OperationId(1), Phase::WriteBoth),
+                OperationChange::Advance(OperationId(1), Phase::Copy),
+            ];
+            for step in steps {
+                operations = operations.apply([step]);
+                driving.note(&operations);
+                assert!(!driving.awaits_hints_of(leaves), "it may be aborted");
+            }
+            operations = operations.apply([OperationChange::Advance(OperationId(1), Phase::ReadNew)]);
+            driving.note(&operations);
+            assert_eq!([leaves, other].map(|of| driving.awaits_hints_of(of)), [is_awaited, false], "{kind}");
+            driving.note(&operations.apply([OperationChange::Copied(OperationId(1), leaves)]));
+            assert!(!driving.awaits_hints_of(leaves));
+        }
     }
 
     #[test]
