@@ -87,7 +87,7 @@ fn an_anonymous_client_is_refused_in_cassandras_words() {
             (
                 "CREATE ROLE r WITH ACCESS TO DATACENTERS {'nowhere', 'datacenter1'}",
                 ErrorCode::Invalid,
-                "Invalid value(s) for DATACENTERS '[nowhere]',All values must be valid datacenters",
+                "Invalid value(s) for DATACENTERS '[datacenter1, nowhere]',All values must be valid datacenters",
             ),
         ] {
             for error in refusals(&client, text).await {
