@@ -15,7 +15,11 @@ pub(super) fn parts<'a>(table: &'a Table, access: &'a Access, partition: Option<
         "roles" => by_role(push_role),
         "role_members" => by_role(push_members),
         "role_permissions" => by_role(push_permissions),
-        "network_permissions" => by_role(push_datacenters),
+        "network_permissions" => {
+            // Cassandra's table has the resource's name where the others have the role's.
+            let roles = access.roles().map(|(name, role)| (format!("roles/{name}"), role));
+            of_keys(table, roles, partition, |rows, name: &String, role| push_datacenters(rows, &name.as_str(), role))
+        }
         "cidr_permissions" => by_role(push_cidr_permissions),
         "resource_role_permissons_index" => {
             let mut holders: BTreeMap<String, Vec<&str>> = BTreeMap::new();
