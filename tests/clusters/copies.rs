@@ -164,15 +164,17 @@ fn copy_of(data: &Path, name: &str) -> PathBuf {
     to
 }
 
-/// Copies a folder with all that is in it.
+/// Copies a folder with all that is in it, but for the maintenance socket.
 fn copy(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).expect("the temporary folder can be written");
     for entry in std::fs::read_dir(from).expect("the folder is there") {
         let entry = entry.expect("the folder can be read");
         let (from, to) = (entry.path(), to.join(entry.file_name()));
-        match from.is_dir() {
-            true => copy(&from, &to),
-            false => _ = std::fs::copy(&from, &to).expect("the temporary folder can be written"),
+        let kind = entry.file_type().expect("the file is there");
+        if kind.is_dir() {
+            copy(&from, &to);
+        } else if kind.is_file() {
+            std::fs::copy(&from, &to).expect("the temporary folder can be written");
         }
     }
 }

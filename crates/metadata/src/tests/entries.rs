@@ -180,7 +180,7 @@ fn entries_that_cannot_be_applied_are_refused_in_one_sentence() {
     // A change of the schema within the part has a version too.
     let schema = Part { bytes: vec![1, 9, 2], ..part_of(&schema_record(Vec::new())) };
     let newer = refusal(&entry(&[schema]), both);
-    assert!(newer.ends_with("was written in format version 9 by a newer Helenus, and this one reads up to version 2"));
+    assert!(newer.ends_with("was written in format version 9 by a newer Helenus, and this one reads up to version 3"));
 }
 
 #[test]
