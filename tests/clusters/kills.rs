@@ -178,8 +178,14 @@ fn is_reached(server: &Server, phase: &str) -> bool {
 
 /// The keys of a table, as a node reads them at ALL.
 fn keys(server: &Server, table: &str) -> BTreeSet<i32> {
-    let answer = connect(server).query_at(&format!("SELECT k FROM {table}"), Consistency::All);
-    let body = answer.unwrap_or_else(|error| panic!("all nodes are up: {error}")).body;
+    let (mut client, select, mut answer) = (connect(server), format!("SELECT k FROM {table}"), None);
+    // A node that is up may not be connected to for requests yet.
+    until("the node reaches all others", || match client.query_at(&select, Consistency::All) {
+        Ok(rows) => answer.replace(rows).is_none(),
+        Err(error) if error.to_string().contains("Cannot achieve consistency level") => false,
+        Err(error) => panic!("all nodes are up: {error}"),
+    });
+    let body = answer.expect("it was answered").body;
     // Rows of one int are the last of the body, with their count before them.
     let row = |bytes: &[u8]| {
         let (length, value) = bytes.split_first_chunk::<4>()?;
