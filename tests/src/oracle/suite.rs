@@ -9,6 +9,7 @@ use crate::oracle::session::Session;
 const GUARDED: &str = "\
 authenticator: PasswordAuthenticator
 authorizer: CassandraAuthorizer
+dynamic_data_masking_enabled: true
 auth_superuser_salted_password: $2a$04$abcdefghijklmnopqrstuupECqE3.KFtytTZJFI/DU/4Xz5o6X3TG
 ";
 
