@@ -376,7 +376,7 @@ fn tables_of_system_auth_show_roles_and_permissions() {
         resource='data/k/t' role='ada'
         resource='data/k/t' role='team'
         network_permissions
-        role='ada' dcs={'dc1', 'dc2'}
+        role='roles/ada' dcs={'dc1', 'dc2'}
         cidr_permissions
         role='ada' cidr_groups={'office'}
         cidr_groups
