@@ -147,7 +147,7 @@ fn named<'a>(schema: &'a Schema, partition: Option<&[u8]>) -> impl Iterator<Item
     one.into_iter().chain(all.into_iter().flatten()).map(Rc::as_ref)
 }
 
-/// What system tables show beside the schema: of this shard, and as all shards told.
+/// The facts that system tables show beside the schema: of this shard, and as all shards reported them.
 #[derive(Default)]
 pub(crate) struct Gathered {
     /// Roles and permissions.

@@ -1,6 +1,6 @@
 //! Long computations for shards, done by threads beside them: a password's hash would hold a core for tens of milliseconds.
 //!
-//! What is to be done lies on a bench, a value under a lock that shards and workers hold for as long as it takes to put a piece of work there or to take one. The bench's owner says what is
+//! Jobs lie on a bench, a value under a lock that shards and workers hold for as long as it takes to put a piece of work there or to take one. The bench's owner says what is
 //! taken next and when, and bounds it. A worker sleeps while there is nothing to take, and ends when all shards have ended. Results go back by
 //! [questions from outside](crate::outside), so a shard that waits for none reads one flag per turn.
 //!
