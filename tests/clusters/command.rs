@@ -230,7 +230,7 @@ fn nodes_are_replaced_and_removed_with_their_data_running_or_not() {
     first.query(TABLE).expect("all nodes are up");
     for key in 0..KEYS {
         let insert = format!("INSERT INTO lone.t (k, v) VALUES ({key}, 'kept {key}')");
-        first.query_at(&insert, Consistency::All).expect("all nodes are up");
+        until("all replicas take the row", || first.query_at(&insert, Consistency::All).is_ok());
     }
     // The only seed of a start without others, and a voter: its ranges are copied from the other replicas.
     let said = local.refused(&["replace", "1"]);

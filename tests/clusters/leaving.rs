@@ -134,7 +134,8 @@ fn a_killed_node_is_removed_and_its_data_is_never_accepted_again() {
     let mut client = connect(&other);
     client.query(KEYSPACE).expect("all are up");
     client.query("CREATE TABLE ks.t (k int PRIMARY KEY)").expect("all are up");
-    client.query_at("INSERT INTO ks.t (k) VALUES (777)", Consistency::All).expect("all are up");
+    let insert = "INSERT INTO ks.t (k) VALUES (777)";
+    until("all replicas take the row", || client.query_at(insert, Consistency::All).is_ok());
     killed.kill();
     until("it is down for both", || {
         [&leader, &other].iter().all(|server| value(server, "/failure_detector/count/endpoint/down") == 1)

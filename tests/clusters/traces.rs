@@ -19,6 +19,8 @@ fn three_with_table() -> (Three, Connection) {
     let mut client = three.connect(0);
     client.query("CREATE TABLE ks.t (k int PRIMARY KEY, v int)").expect("all are up");
     three.agreed("SELECT table_name FROM system_schema.tables");
+    // A node that is up may not be connected to for requests yet.
+    until("all replicas take a row", || client.query_at("INSERT INTO ks.t (k) VALUES (0)", Consistency::All).is_ok());
     (three, client)
 }
 

@@ -13,7 +13,7 @@ use topology::HostId;
 use crate::clock::Estimate;
 use crate::frame::{FRAME_BODY_MAX, Frame, FrameError, FrameReader, Head, write_frame};
 use crate::greeting;
-use crate::handshake::{GreetingError, Welcome};
+use crate::handshake::{GreetingError, Verdict, Welcome};
 use crate::identity::ANY_NODE;
 use crate::local_node::LocalNode;
 use crate::news::{News, Watch};
@@ -41,6 +41,8 @@ const LATE: Duration = Duration::from_secs(1);
 /// The rest after a connection has failed, which doubles from one to the other: a node that is back is to serve soon.
 const REST_MIN: Duration = Duration::from_millis(50);
 const REST_MAX: Duration = Duration::from_secs(2);
+/// The longest rest after a refusal as a stranger: a node that has joined is a member as soon as the other has read of it.
+const STRANGER_REST_MAX: Duration = Duration::from_millis(200);
 /// The same for control connections, each time: of which a cluster has many, and a founder waits for longer than this. After the end of one
 /// that has lasted for so long the first rest is the short one.
 const CONTROL_REST: Duration = Duration::from_secs(2);
@@ -406,7 +408,7 @@ impl Peer {
             Purpose::Control if inner.parts.host_id != ANY_NODE => (CONTROL_REST, CONTROL_REST),
             _ => (REST_MIN, REST_MAX),
         };
-        let mut rest = rest_min;
+        let (mut rest, mut is_stranger) = (rest_min, false);
         // A refusal is logged once, not at each try.
         let mut last_reason = String::new();
         let mut was_up = false;
@@ -421,6 +423,7 @@ impl Peer {
                         stdx::sometimes!("node back");
                     }
                     was_up = true;
+                    is_stranger = false;
                     last_reason.clear();
                     let began = inner.runtime.now();
                     let ended = inner.talk(&stream, &welcome).await;
@@ -438,6 +441,7 @@ impl Peer {
                         Ok(Err(error)) => (error.to_string(), error.verdict()),
                         _ => (format!("handshake timed out after {connect_time:?}"), None),
                     };
+                    is_stranger = verdict == Some(Verdict::Stranger);
                     if reason != last_reason {
                         let (host, address) = (inner.parts.host_id, inner.parts.address);
                         tracing::info!(%host, %address, %reason, "cannot connect to node; retrying");
@@ -449,7 +453,8 @@ impl Peer {
             let spread = u64::try_from(rest.as_micros() / 2).unwrap_or(u64::MAX).max(1);
             let more = Duration::from_micros(inner.runtime.random_u64() % spread);
             inner.rest(rest + more).await;
-            rest = (rest * 2).clamp(rest_min, rest_max);
+            let longest = if is_stranger { rest_min.max(STRANGER_REST_MAX) } else { rest_max };
+            rest = (rest * 2).clamp(rest_min, longest);
         }
     }
 }
