@@ -408,7 +408,7 @@ impl Peer {
             Purpose::Control if inner.parts.host_id != ANY_NODE => (CONTROL_REST, CONTROL_REST),
             _ => (REST_MIN, REST_MAX),
         };
-        let (mut rest, mut is_stranger) = (rest_min, false);
+        let mut rest = rest_min;
         // A refusal is logged once, not at each try.
         let mut last_reason = String::new();
         let mut was_up = false;
@@ -417,13 +417,12 @@ impl Peer {
                 inner.changed.notified().await;
             }
             let connect_time = inner.parts.local.connect_time();
-            match inner.runtime.timeout(connect_time, inner.meet()).await {
+            let longest = match inner.runtime.timeout(connect_time, inner.meet()).await {
                 Ok(Ok((stream, welcome))) => {
                     if was_up {
                         stdx::sometimes!("node back");
                     }
                     was_up = true;
-                    is_stranger = false;
                     last_reason.clear();
                     let began = inner.runtime.now();
                     let ended = inner.talk(&stream, &welcome).await;
@@ -433,6 +432,7 @@ impl Peer {
                     } else {
                         tracing::info!(host = %inner.parts.host_id, reason = %ended, "connection to node ended; reconnecting");
                     }
+                    rest_max
                 }
                 outcome => {
                     inner.failures.set(inner.failures.get() + 1);
@@ -441,19 +441,21 @@ impl Peer {
                         Ok(Err(error)) => (error.to_string(), error.verdict()),
                         _ => (format!("handshake timed out after {connect_time:?}"), None),
                     };
-                    is_stranger = verdict == Some(Verdict::Stranger);
                     if reason != last_reason {
                         let (host, address) = (inner.parts.host_id, inner.parts.address);
                         tracing::info!(%host, %address, %reason, "cannot connect to node; retrying");
                         last_reason = reason;
                         verdict.iter().for_each(|verdict| inner.tell(News::Refused(*verdict)));
                     }
+                    match verdict {
+                        Some(Verdict::Stranger) => rest_min.max(STRANGER_REST_MAX),
+                        _ => rest_max,
+                    }
                 }
-            }
+            };
             let spread = u64::try_from(rest.as_micros() / 2).unwrap_or(u64::MAX).max(1);
             let more = Duration::from_micros(inner.runtime.random_u64() % spread);
             inner.rest(rest + more).await;
-            let longest = if is_stranger { rest_min.max(STRANGER_REST_MAX) } else { rest_max };
             rest = (rest * 2).clamp(rest_min, longest);
         }
     }

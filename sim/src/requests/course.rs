@@ -66,7 +66,8 @@ pub(super) struct Course<'a> {
 /// Runs a scenario to its end.
 pub(super) fn run(site: &mut GroupSite, scenario: &Scenario, shape: Shape, seed: u64, expected: &Expected) -> Outcome {
     let plan = plan((0..site.nodes().len()).map(|node| site.datacenter(node)).collect(), scenario, seed);
-    let history = Requests { factors: scenario.judged_factors(shape), ..Requests::default() };
+    let may_be_lowered = scenario.has_operations && shape.may_alter();
+    let history = Requests { factors: scenario.judged_factors(shape), may_be_lowered, ..Requests::default() };
     let operating = match scenario.has_operations {
         true => Operating::new(site.nodes().len(), shape),
         false => Operating::default(),

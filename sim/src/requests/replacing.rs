@@ -103,6 +103,12 @@ impl Operators<'_, '_> {
             return false;
         }
         if replacement.gone == joining {
+            // Each of its starts since then has said so.
+            while let Some(sentence) = self.course.site.take_refusal(joining) {
+                if !sentence.contains(NEVER_AGAIN) {
+                    self.course.note_sentence(joining, "before it is replaced again", &sentence);
+                }
+            }
             self.begin_to_replace(joining);
             return true;
         }

@@ -129,6 +129,8 @@ const TRUNCATE_SETTLES: u64 = 30_000_000_000;
 pub struct Requests {
     /// The replicas of each datacenter.
     pub factors: Vec<u32>,
+    /// True if operators may lower their number: what one replica alone has is lost with it, since copies are made from a majority.
+    pub may_be_lowered: bool,
     /// Changes by number.
     pub changes: Vec<Change>,
     /// Rows that were written.
@@ -198,6 +200,11 @@ impl Requests {
         let since = now.saturating_sub(u64::try_from(within.as_nanos()).unwrap_or(u64::MAX));
         self.known.values_mut().for_each(|known| known.retain(|known| known.at < since));
         self.sums.node_ended(since);
+    }
+
+    /// The replicas that have what a read without a repair has shown, from its end on; `None`: it may be lost.
+    pub fn reach_without_repair(&self) -> Option<Reach> {
+        (!self.may_be_lowered).then_some(Reach::Some(1))
     }
 
     /// Takes note that all hints have been delivered, but for those that may be `lost`: a replica has what was acknowledged at ANY.

@@ -297,8 +297,11 @@ impl Worker {
         if rows.len() != seen.rows.len() {
             history.violations.push(format!("a scan gave {} rows, of which some twice", rows.len()));
         }
-        let repaired = if self.work.scans_repair { seen.reach.clone() } else { Reach::Some(1) };
-        judge(&mut history, &seen, |key| key.partition < PIECES_FROM, Some(repaired));
+        let repaired = match self.work.scans_repair {
+            true => Some(seen.reach.clone()),
+            false => history.reach_without_repair(),
+        };
+        judge(&mut history, &seen, |key| key.partition < PIECES_FROM, repaired);
     }
 
     async fn read_piece(&mut self) {
@@ -307,7 +310,8 @@ impl Worker {
         let Some((_, seen)) = self.ask_rows(&statement, 1000).await else { return };
         let mut history = self.history.borrow_mut();
         judge_piece(&mut history, &seen, partition);
-        judge(&mut history, &seen, |key| key.partition == partition, Some(Reach::Some(1)));
+        let repaired = history.reach_without_repair();
+        judge(&mut history, &seen, |key| key.partition == partition, repaired);
     }
 
     async fn read_map(&mut self) {
