@@ -27,12 +27,17 @@ struct Settings<'a> {
     role: Option<&'a str>,
     /// A role that logs in, and its password.
     login: Option<(&'a str, &'a str)>,
+    /// The statement waits until the keyspace's indexes are built.
+    waits_for_indexes: bool,
 }
 
 /// Runs a block; the lines of its answer.
 pub fn run(session: &mut Session, block: &Block) -> Result<Vec<String>, String> {
     let settings = Settings::of(block)?;
     let names = session.names.clone();
+    if settings.waits_for_indexes {
+        session.wait_for_indexes()?;
+    }
     if let Some((role, password)) = settings.login {
         let outcome = session.log_in(settings.version.unwrap_or(Version::V5), role, password)?;
         return Ok(outcome.err().unwrap_or_else(|| vec!["logged in".into()]));
@@ -86,6 +91,7 @@ impl<'a> Settings<'a> {
             mask: Mask::default(),
             role: None,
             login: None,
+            waits_for_indexes: false,
         };
         for (name, value) in block.directives() {
             let level = || Consistency::of_name(value).ok_or_else(|| format!("{value} is no consistency level"));
@@ -103,6 +109,7 @@ impl<'a> Settings<'a> {
                 "mask" => settings.mask = Mask::of(value),
                 "as" => settings.role = Some(value),
                 "login" => settings.login = Some(value.split_once(' ').ok_or("`@login` has a name and a password")?),
+                "built" => settings.waits_for_indexes = true,
                 // Those of rings are done before.
                 "bind" | "values" | "pending" | "deviation" | "down" | "at" | "paused" => {}
                 other => return Err(format!("there is no directive {other}")),

@@ -3,6 +3,7 @@
 //! Where clients log in, a script begins with no role but the first superuser. A block is that superuser's unless it says who asks.
 
 use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 
 use cql_protocol::{Consistency, Query, QueryParams, Request, Response, ResultBody, Version};
 
@@ -15,6 +16,9 @@ use crate::oracle::show::{self, Mask};
 const KEYSPACE: &str = "ks";
 /// The version in which a script speaks unless it says otherwise.
 const VERSION: Version = Version::V5;
+/// The longest time that an index of a script's few rows takes to be built, and the time between two looks at it.
+const BUILD_TIME_MAX: Duration = Duration::from_secs(60);
+const BUILD_LOOK: Duration = Duration::from_millis(10);
 /// The first superuser where clients log in, which is its password too: that of a Cassandra that was never told otherwise.
 pub const SUPERUSER: &str = "cassandra";
 
@@ -177,6 +181,28 @@ impl Session {
             drop_roles(&mut client)?;
         }
         Ok(client)
+    }
+
+    /// Waits until each index of the keyspace that `system_schema.indexes` has is in `system."IndexInfo"`, where a server notes it when it is
+    /// built. An index whose creation was refused is in neither: there is nothing to wait for.
+    pub fn wait_for_indexes(&mut self) -> Result<(), String> {
+        let keyspace = self.keyspace.clone();
+        let client = self.client(None)?;
+        let of_keyspace = format!("SELECT index_name FROM system_schema.indexes WHERE keyspace_name = '{keyspace}'");
+        let built = format!("SELECT index_name FROM system.\"IndexInfo\" WHERE table_name = '{keyspace}'");
+        let mut missing = first_column(client, &of_keyspace)?;
+        let deadline = Instant::now() + BUILD_TIME_MAX;
+        while !missing.is_empty() {
+            let built = first_column(client, &built)?;
+            missing.retain(|name| !built.contains(name));
+            if !missing.is_empty() {
+                if Instant::now() >= deadline {
+                    return Err(format!("indexes are not built after {BUILD_TIME_MAX:?}: {}", missing.join(", ")));
+                }
+                std::thread::sleep(BUILD_LOOK);
+            }
+        }
+        Ok(())
     }
 
     /// The superuser's client, after all that others left was dropped.
