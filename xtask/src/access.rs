@@ -19,7 +19,7 @@ const ALL: &str = "all";
 /// Of one node a change tries one of so many parts of the rows.
 const PARTS: u64 = 3;
 /// Of three nodes it tries one of so many: a change of access takes several times as long there.
-const PARTS_OF_CLUSTER: u64 = 12;
+const PARTS_OF_CLUSTER: u64 = 33;
 
 /// `cargo xtask access matrix [--nodes 3 | --record [ROW…]]`.
 pub fn run(arguments: &[String]) -> Result<(), String> {

@@ -117,7 +117,7 @@ impl Run {
         }
         for (way, (name, role)) in WAYS.iter().enumerate() {
             for (grant, rows_of_grant) in &mut by_grant {
-                // Another row is the first behind the answer to GRANT each time.
+                // Another row is the first after GRANT each time.
                 let first = self.cells % rows_of_grant.len();
                 rows_of_grant.rotate_left(first);
                 // What is held already is neither granted nor revoked.
