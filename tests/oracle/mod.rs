@@ -1,6 +1,7 @@
 //! The oracle's command; `cargo xtask oracle` calls it with the servers that it started.
 //!
 //! - `replay [PATH…]`: Helenus must answer as the files say
+//! - `replay-part PART`: the same on a part of the scripts: `number/count`, or `all`
 //! - `record SERVER SERVER [PATH…]`: writes the answers of the real servers into the files
 //! - `check SEED PERCENT SERVER SERVER [PATH…]`: the real servers must answer as the files say, on a random part of the scripts
 //! - `settle [PATH…]`: takes away the marks of what Helenus no longer lacks
@@ -16,6 +17,7 @@
 
 use std::process::ExitCode;
 
+use helenus_tests::Part;
 use helenus_tests::oracle::{self, Peer, Ring, Suite};
 
 /// Carries out one command.
@@ -33,7 +35,8 @@ fn run_suite(suite: Suite, arguments: &[String]) -> Result<bool, String> {
     let peers: Vec<Peer> = rest.iter().filter_map(|argument| Peer::parse(argument)).collect();
     let words: Vec<&str> = rest.iter().filter(|argument| Peer::parse(argument).is_none()).map(String::as_str).collect();
     match (command, &words[..]) {
-        ("replay", paths) => oracle::replay(suite, paths),
+        ("replay", paths) => oracle::replay(suite, Part::ALL, paths),
+        ("replay-part", [part]) => Part::parse(part).and_then(|part| oracle::replay(suite, part, &[])),
         ("record", paths) => oracle::record(suite, &peers, paths),
         ("check", [seed, percent, paths @ ..]) => oracle::check(suite, seed, percent, &peers, paths),
         ("random", [seed, statements]) if suite == Suite::Open => oracle::random(seed, statements, &peers),

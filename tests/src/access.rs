@@ -7,4 +7,4 @@ mod commands;
 mod matrix;
 mod run;
 
-pub use commands::{check, record};
+pub use commands::{check, check_cluster, record};

@@ -27,7 +27,7 @@ pub(crate) use client::{Client, Reply};
 pub(crate) use commands::recorded_by;
 pub(crate) use request::run as run_block;
 pub(crate) use script::{Block, Script};
-pub(crate) use session::{Session, must};
+pub(crate) use session::{SUPERUSER, Session, must};
 
 /// A real server, and what it was started with.
 #[derive(Clone, Debug)]

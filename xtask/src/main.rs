@@ -85,8 +85,9 @@ cargo xtask <task>
   oracle reference   regenerate docs/cql-coverage.md: the CQL that the scripts cover
   oracle --sstables [ours | theirs | peers] [NAME…]
                      read SSTables of Helenus with a real Cassandra and its tools, and those of Cassandra with Helenus
-  access matrix [--record [ROW…]]
-                     check each permission on each level against the verdicts of a real Cassandra; --record asks one for them (10 minutes)
+  access matrix [--nodes 3 | --record [ROW…]]
+                     check each permission on each level against the verdicts of a real Cassandra; --nodes 3: granted on one node, tried
+                     on another; --record asks a real one for them (10 minutes)
   fixtures [--all FOLDER] [VERSION…] [NAME…]
                      have a real Cassandra write the SSTable fixtures of the tests: da, oa, nb, me; --all: with dumps and answers
   cassandra [PORT] [--commitlog-sync periodic|batch|group] [--heap SIZE] [--folder FOLDER] [--paxos-variant v1|v2] [--node NUMBER/COUNT]

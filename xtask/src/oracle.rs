@@ -5,6 +5,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use crate::drivers::sample::Sample;
 use crate::peers::cassandra::{self, Cassandra, CassandraRing, Purpose};
 use crate::peers::port::free_port;
 use crate::report::Passed;
@@ -137,8 +138,8 @@ fn on_rings(words: &[&str], paths: &[&str], budget: Duration) -> Result<(), Stri
     if is_right { Ok(()) } else { Err(String::new()) }
 }
 
-/// The phase of the CI: all scripts against Helenus, some of them against the real servers again, random statements asked of both, and
-/// SSTables both ways. Scripts of clients that log in are asked of a real server alone, as long as Helenus takes no passwords.
+/// The phase of the CI: all scripts against Helenus, of those of clients that log in a third, and of those of rings a fifth; some of them against the real
+/// servers again; random statements asked of both, and SSTables both ways.
 pub fn phase(budget: Duration, effort: Effort) -> Result<Passed, String> {
     let began = Instant::now();
     let left = || budget.saturating_sub(began.elapsed());
@@ -147,6 +148,7 @@ pub fn phase(budget: Duration, effort: Effort) -> Result<Passed, String> {
     let replay = stalls::watched("oracle", effort, |file| {
         Ok(Passed::of(&runner("replay", &[], &[], &[], Some(file), left())?))
     })?;
+    let replay = replay.and(guarded_part(effort, left())?);
     let rings = rings(effort, left())?;
     let matrix = access::phase(left(), effort)?;
     let seed = seed();
@@ -165,6 +167,17 @@ pub fn phase(budget: Duration, effort: Effort) -> Result<Passed, String> {
     let (_, server) = servers.remove(0);
     let note = format!("re-recorded by seed {seed}");
     Ok(Passed { note, ..scripts.and(statements).and(sstables::phase(server, effort, left())?) })
+}
+
+/// The scripts of clients that log in against Helenus, of a change those of its commit's sample.
+fn guarded_part(effort: Effort, budget: Duration) -> Result<Passed, String> {
+    let part = match Sample::chosen(effort)? {
+        Sample::All => "all".to_owned(),
+        Sample::Third(number) => format!("{number}/3"),
+    };
+    stalls::watched("guarded scripts", effort, |file| {
+        Ok(Passed::of(&runner("guarded", &["replay-part", &part], &[], &[], Some(file), budget)?))
+    })
 }
 
 /// The scripts of rings against Helenus, of a change those that its commit's hash chooses.

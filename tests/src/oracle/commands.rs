@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use crate::Random;
 use crate::oracle::Peer;
 use crate::oracle::compat::Deviations;
 use crate::oracle::script::Script;
 use crate::oracle::suite::Suite;
 use crate::oracle::verdict::{self, Verdict};
+use crate::{Part, Random};
 
 /// Under which Helenus is replayed: reactor and shard count.
 const SUBJECTS: [(&str, u16); 2] = [("uring", 1), ("epoll", 2)];
@@ -24,9 +24,9 @@ pub(super) struct Tally {
     right_scripts: usize,
 }
 
-/// Replays against Helenus. Whether all is as it should be.
-pub fn replay(suite: Suite, paths: &[&str]) -> Result<bool, String> {
-    let scripts = suite.scripts(paths)?;
+/// Replays a part of the scripts against Helenus. True if all is as it should be.
+pub fn replay(suite: Suite, part: Part, paths: &[&str]) -> Result<bool, String> {
+    let scripts: Vec<Script> = part.of(suite.scripts(paths)?).collect();
     let deviations = Deviations::read()?;
     let mut is_right = true;
     for (reactor, shards) in SUBJECTS {

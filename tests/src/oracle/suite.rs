@@ -35,7 +35,11 @@ impl Suite {
 
     /// Helenus as its clients find it.
     pub fn helenus(self, reactor: &str, shards: u16) -> Builder {
-        let builder = Builder::new(reactor, shards);
+        self.configure(Builder::new(reactor, shards))
+    }
+
+    /// A node that is configured as the suite's clients find it.
+    pub fn configure(self, builder: Builder) -> Builder {
         if self == Suite::Guarded { builder.configured(GUARDED) } else { builder }
     }
 }
