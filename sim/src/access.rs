@@ -11,6 +11,7 @@
 
 mod clients;
 mod course;
+pub(crate) mod login;
 pub mod model;
 mod view;
 
@@ -21,15 +22,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use planted::Planted;
-use runtime::sim::Keep;
 
 pub use course::{Cut, Moment, Outcome, run_on};
 
-/// The longest that a client waits for an answer.
-const PATIENCE: Duration = Duration::from_secs(20);
-/// The first superuser's password, and its hash, which costs little.
-const PASSWORD: &str = "simulated";
-pub(crate) const PASSWORD_HASH: &str = "$2b$04$abcdefghijklmnopqrstuuH.HwejlEI5ekomaQZ1i3BY3uPwosTPq";
 /// Nodes of the two clusters of a seed.
 const SHAPES: [usize; 2] = [1, 3];
 /// Marks that the runs of a seed reach.
@@ -39,7 +34,7 @@ pub const MARKS: [&str; 3] = [
     "statement about roles refused as its model refuses it",
 ];
 
-/// What to run.
+/// The seed, and how many of its moments are looked at.
 #[derive(Debug, Clone, Copy)]
 pub struct AccessOptions {
     /// The seed.
@@ -137,12 +132,4 @@ fn moments(seed: u64, nodes: usize, counted: &Outcome) -> Vec<Cut> {
 fn spread(cuts: &[Cut], wanted: usize) -> impl Iterator<Item = Cut> {
     let step = cuts.len().div_ceil(wanted.max(1)).max(1);
     cuts.iter().copied().step_by(step)
-}
-
-/// What a disk keeps of what was pending; right after an answer nothing, so that all depends on what was synced.
-fn keep(cut: &Cut) -> Keep {
-    match cut.moment {
-        Moment::Acknowledged(_) => Keep::Nothing,
-        Moment::DiskCall { .. } => crate::fault::any_keep(cut.random),
-    }
 }

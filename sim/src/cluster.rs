@@ -7,6 +7,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
+use crate::access::login::PASSWORD_HASH;
 use crate::site::Site;
 use admin::Questions;
 use auth::PasswordHash;
@@ -357,7 +358,7 @@ fn access(logins: bool) -> AccessConfig {
     if !logins {
         return AccessConfig::open();
     }
-    let hash = PasswordHash::parse(crate::access::PASSWORD_HASH).expect("it is a hash");
+    let hash = PasswordHash::parse(PASSWORD_HASH).expect("it is a hash");
     AccessConfig {
         authenticator: Authenticator::Password,
         authorizer: Authorizer::Cassandra,

@@ -8,8 +8,8 @@ use std::time::Duration;
 use cql_protocol::{ErrorBody, ErrorCode};
 use runtime::{Group, Runtime};
 
+use super::login::{PASSWORD, PATIENCE, SUPERUSER};
 use super::model::{self, Answer, Model, ROLES, Resource, RoleNumber, Statement};
-use super::{PASSWORD, PATIENCE};
 use crate::client::{Client, ClientError};
 
 /// Clients at a time.
@@ -31,7 +31,7 @@ pub struct Progress {
     pub open: Option<(Statement, Model)>,
 }
 
-/// What all clients know.
+/// The knowledge of all clients.
 #[derive(Debug, Clone, Default)]
 pub struct History {
     /// Of each client.
@@ -185,7 +185,7 @@ impl Worker {
         }
         for _ in 0..CONNECTS_MAX {
             let address = self.addresses[self.below(self.addresses.len() as u64) as usize];
-            let connecting = Client::log_in(&self.runtime, address, model::SUPERUSER, PASSWORD);
+            let connecting = Client::log_in(&self.runtime, address, SUPERUSER, PASSWORD);
             if let Ok(Ok(client)) = self.runtime.timeout(PATIENCE, connecting).await {
                 return Some(client);
             }
@@ -197,7 +197,7 @@ impl Worker {
 }
 
 enum Told {
-    /// What the model foresees or not, with the error's words.
+    /// One that the model foresees or not, with the error's words.
     Answer(Answer, String),
     /// Promised that nothing was done.
     NothingDone,

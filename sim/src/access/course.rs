@@ -4,15 +4,16 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use planted::Planted;
-use runtime::sim::{Ended, HostId, Started};
+use runtime::sim::{Ended, HostId, Keep, Started};
 use runtime::{Instant, Runtime};
 
 use super::clients::{History, Shared, work};
-use super::model::{self, SUPERUSER};
+use super::login::{PASSWORD, SUPERUSER};
+use super::model;
 use super::view::look;
-use super::{PASSWORD, keep};
 use crate::client::{Client, ClientError};
 use crate::cluster::{Cluster, NodeOptions};
+use crate::fault::any_keep;
 use crate::group_site::GroupSite;
 use crate::site::Site;
 
@@ -38,7 +39,7 @@ pub enum Moment {
     DiskCall {
         /// The node.
         node: usize,
-        /// How many.
+        /// The number.
         call: u64,
     },
     /// So many statements were answered as done.
@@ -54,6 +55,16 @@ pub struct Cut {
     pub victim: Option<usize>,
     /// Decides what the disks keep.
     pub random: u64,
+}
+
+impl Cut {
+    /// The pending changes that disks keep. Right after an answer none, so that all depends on what was synced.
+    fn keep(&self) -> Keep {
+        match self.moment {
+            Moment::Acknowledged(_) => Keep::Nothing,
+            Moment::DiskCall { .. } => any_keep(self.random),
+        }
+    }
 }
 
 /// The outcome of a run.
@@ -117,9 +128,7 @@ impl<S: Site> Course<S> {
         self.last_works()?;
         let shown = self.judge(&nodes, "after the power cut")?;
         let random = self.cut.map_or(0, |cut| cut.random);
-        nodes
-            .iter()
-            .for_each(|node| self.cut_power(*node, crate::fault::any_keep(random.rotate_left(*node as u32 + 9))));
+        nodes.iter().for_each(|node| self.cut_power(*node, any_keep(random.rotate_left(*node as u32 + 9))));
         self.start(&nodes, "after a power cut of all")?;
         let again = self.judge(&nodes, "after a power cut of all")?;
         if again != shown {
@@ -140,7 +149,7 @@ impl<S: Site> Course<S> {
         self.site.nodes()[node]
     }
 
-    fn cut_power(&mut self, node: usize, keep: runtime::sim::Keep) {
+    fn cut_power(&mut self, node: usize, keep: Keep) {
         let host = self.host(node);
         self.site.world().crash(host, keep);
     }
@@ -195,12 +204,12 @@ impl<S: Site> Course<S> {
         }
         match cut.victim {
             Some(victim) => {
-                self.cut_power(victim, keep(&cut));
+                self.cut_power(victim, cut.keep());
                 self.end(&working, &before)
             }
             None => {
                 self.site.world().kill(clients);
-                nodes.iter().for_each(|node| self.cut_power(*node, keep(&cut)));
+                nodes.iter().for_each(|node| self.cut_power(*node, cut.keep()));
                 Ok(())
             }
         }

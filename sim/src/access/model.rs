@@ -4,13 +4,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::login::SUPERUSER;
+
 /// Number of a role of a client.
 pub type RoleNumber = u8;
 
 /// Roles of a client.
 pub const ROLES: u8 = 4;
-/// The role that all statements are sent by.
-pub const SUPERUSER: &str = "cassandra";
 /// Permissions that the one who makes a role receives on it.
 const OF_CREATOR: [&str; 4] = ["ALTER", "AUTHORIZE", "DESCRIBE", "DROP"];
 
@@ -89,10 +89,10 @@ pub enum Statement {
     },
 }
 
-/// What a statement must be answered.
+/// The answer that a statement must have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answer {
-    /// That it is done, also where there was nothing to do.
+    /// Done, also where there was nothing to do.
     Done,
     /// An error: something is missing, or there already.
     Refused,
@@ -178,7 +178,7 @@ impl Model {
         }
     }
 
-    /// What a node must show of the roles of this client, a line for each fact.
+    /// The facts that a node must show of the roles of this client.
     pub fn facts(&self, client: usize) -> BTreeSet<String> {
         let name = |role: &RoleNumber| name(client, *role);
         let roles = self.roles.iter().map(|(number, role)| {

@@ -1,12 +1,12 @@
-//! What a node shows of roles and permissions: the tables of `system_auth`, and LIST.
+//! Roles and permissions as a node shows them: the tables of `system_auth`, and LIST.
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 
 use runtime::Runtime;
 
-use super::model::{self, SUPERUSER};
-use super::{PASSWORD, PATIENCE};
+use super::login::{PASSWORD, PATIENCE, SUPERUSER};
+use super::model;
 use crate::client::{Client, ClientError, Row};
 
 const PAGE_ROWS: i32 = 500;

@@ -126,7 +126,7 @@ fn parsed(text: &str) -> Option<Dump> {
                 _ => {}
             }
         } else if line.starts_with(|first: char| first.is_ascii_digit() || "+-*".contains(first)) {
-            // The line after `calls=` has what the callee executed, which is told of under its own name.
+            // The line after `calls=` has what the callee executed, which is counted under its own name.
             if !std::mem::take(&mut is_of_call)
                 && let Some(count) = line.split(' ').next_back().and_then(|count| count.parse::<u64>().ok())
             {

@@ -57,7 +57,7 @@ struct Window {
 struct Verdict {
     alone: f64,
     beside: f64,
-    /// How many times as many it takes in functions that guesses never enter.
+    /// Growth in functions that guesses never enter: times as many.
     own_growth: f64,
     /// Guesses answered per request.
     guesses: f64,

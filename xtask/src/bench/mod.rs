@@ -4,6 +4,7 @@
 
 pub mod above_echo;
 mod callgrind;
+mod cores;
 mod files;
 mod foreground;
 pub mod guesses;
@@ -21,11 +22,6 @@ mod verdict;
 use crate::tests::{BUILD_TIME, build_measured};
 use crate::tools::{self, TASKSET};
 use crate::workspace::{self, Profile};
-
-/// Where the server under test runs.
-pub const SERVER_CORE: usize = 0;
-/// Where the generator runs.
-pub const GENERATOR_CORE: usize = 1;
 
 /// What may be said behind `bench`.
 const FLAGS: [&str; 12] = [
