@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-use cql_protocol::request::{Execute, Prepare};
+use cql_protocol::request::{AuthResponse, Execute, Prepare};
 use cql_protocol::{
     Batch, BatchBuilder, BatchKind, BatchQuery, Consistency, ErrorBody, Event, EventKinds, FrameHeader, HEADER_LENGTH,
     Query, QueryParams, Register, Request, Response, ResultBody, Startup, Value, ValuesBuffer, Version,
@@ -79,6 +79,19 @@ impl Client {
         let mut buffer = Vec::new();
         let startup = Startup::of(&[("CQL_VERSION", "3.0.0")], &mut buffer);
         client.call(&Request::Startup(startup)).await.map(|_| client)
+    }
+
+    /// Connects, and logs in by name and password where the node asks for them.
+    pub async fn log_in(
+        runtime: &Runtime,
+        address: SocketAddr,
+        name: &str,
+        password: &str,
+    ) -> Result<Client, ClientError> {
+        let mut client = Client::connect(runtime, address).await?;
+        let token = format!("\0{name}\0{password}");
+        let response = AuthResponse { token: Some(token.as_bytes()) };
+        client.call(&Request::AuthResponse(response)).await.map(|_| client)
     }
 
     /// Runs a statement without values.

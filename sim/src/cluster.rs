@@ -7,11 +7,13 @@ use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
+use crate::access::login::PASSWORD_HASH;
 use crate::site::Site;
 use admin::Questions;
+use auth::PasswordHash;
 use helenus::config::{
-    AccessConfig, CommitLogSync, Compression, Config, FixedNode, FixedRing, Guardrails, HintOptions, Secret,
-    TimeoutOptions, Tokens,
+    AccessConfig, Authenticator, Authorizer, CommitLogSync, Compression, Config, FixedNode, FixedRing, Guardrails,
+    HintOptions, Secret, TimeoutOptions, Tokens,
 };
 use helenus::node::{self, NodeError, Ready};
 use planted::Planted;
@@ -67,6 +69,8 @@ pub struct NodeOptions {
     pub hints: bool,
     /// Nodes of the ring. One alone is a ring of its own; several are fixed by hand.
     pub nodes: u16,
+    /// Clients log in, by the password of [`access`](crate::access), and permissions are checked.
+    pub logins: bool,
     /// A bug planted on purpose, in builds for that.
     pub planted: Planted,
 }
@@ -85,6 +89,7 @@ impl Default for NodeOptions {
             takes_in_sstables: false,
             hints: true,
             nodes: 1,
+            logins: false,
             planted: Planted::default(),
         }
     }
@@ -348,6 +353,20 @@ fn empty_disk() -> Disk {
     disk
 }
 
+/// The access of a node: open, or with logins and permissions and a first superuser whose hash costs little.
+fn access(logins: bool) -> AccessConfig {
+    if !logins {
+        return AccessConfig::open();
+    }
+    let hash = PasswordHash::parse(PASSWORD_HASH).expect("it is a hash");
+    AccessConfig {
+        authenticator: Authenticator::Password,
+        authorizer: Authorizer::Cassandra,
+        superuser_hash: Some(hash),
+        ..AccessConfig::open()
+    }
+}
+
 /// The configuration of a node alone that clients reach at `listen`.
 pub(crate) fn config(options: NodeOptions, listen: SocketAddr, shards: u16) -> Config {
     Config {
@@ -359,7 +378,7 @@ pub(crate) fn config(options: NodeOptions, listen: SocketAddr, shards: u16) -> C
         listen: Ports::plain(listen, Some(SocketAddr::new(listen.ip(), 19042))),
         client_tls: None,
         api_tls: None,
-        access: AccessConfig::open(),
+        access: access(options.logins),
         api: None,
         metrics: None,
         insecure: false,

@@ -8,6 +8,7 @@
     reason = "the simulator is outside of the worlds it makes"
 )]
 
+pub mod access;
 pub mod checker;
 pub mod client;
 pub mod cluster;

@@ -15,7 +15,7 @@ use sim::run::run;
 use sim::scenario::{BUILT_IN, Scenario};
 use sim::sequences::{SEQUENCES, Sequence};
 use sim::witness::{WITNESSES, Witness};
-use sim::{clusters, members, nemesis, requests};
+use sim::{access, clusters, members, nemesis, requests};
 
 /// Failures after which nothing further is begun.
 const FAILURES_MAX: usize = 10;
@@ -146,6 +146,24 @@ enum Command {
         #[arg(long, default_value_t = Course::Writes)]
         course: Course,
     },
+    /// Power cuts beside statements about roles, on one node and on three.
+    Access {
+        /// Power cuts of each seed, spread over all moments.
+        #[arg(long, default_value_t = 60)]
+        cuts: usize,
+        #[arg(long, default_value_t = 1)]
+        first_seed: u64,
+        #[arg(long, default_value_t = 1)]
+        seeds: u64,
+        #[arg(long, default_value_t = 1)]
+        threads: usize,
+        /// Only the cut of this number, of the first seed with as many cuts.
+        #[arg(long)]
+        only: Option<usize>,
+        /// Fail if a mark was never reached.
+        #[arg(long)]
+        all_marks: bool,
+    },
     /// Some images and seeds, until the first that fails.
     Hunt,
     /// The runs that planted bugs name.
@@ -230,6 +248,10 @@ fn main() -> ExitCode {
     let planted = planted::Planted::NONE;
     let result = match arguments.command {
         Command::Run { scenario, seed } => one(&scenario, seed, planted),
+        Command::Access { cuts, first_seed, seeds, threads, only, all_marks } => {
+            let options = access::AccessOptions { seed: first_seed, cuts, only, threads, planted };
+            cut_beside_roles(options, first_seed..first_seed.saturating_add(seeds), all_marks)
+        }
         Command::Hunt => match hunt(planted) {
             (all, None) => enumerated(&all),
             (_, Some(totals)) => report(&totals, false),
@@ -353,6 +375,43 @@ fn sequenced(names: &[String], seeds: std::ops::Range<u64>, planted: planted::Pl
         }
     }
     counted(runs, failed)
+}
+
+/// Power cuts of some seeds beside statements about roles.
+fn cut_beside_roles(
+    options: access::AccessOptions,
+    seeds: std::ops::Range<u64>,
+    all_marks: bool,
+) -> Result<(), String> {
+    let (mut runs, mut failed, mut marks) = (0, 0, std::collections::BTreeMap::new());
+    for seed in seeds {
+        let all = access::run(&access::AccessOptions { seed, ..options });
+        for (number, what, violations) in all.failures.iter().take(FAILURES_MAX) {
+            println!("FAILED: access, seed {seed}, cut {number}: {what}");
+            violations.iter().for_each(|what| println!("  {what}"));
+            let cuts = options.cuts;
+            println!(
+                "  again: cargo run -p helenus-sim -- access --cuts {cuts} --first-seed {seed} --only {number} --log info"
+            );
+        }
+        println!(
+            "seed {seed}: {} power cuts of {} moments in {:.1?}; {} statements acknowledged in all runs, {} of them GRANT and REVOKE",
+            all.runs, all.moments, all.real, all.acknowledged, all.granted_or_revoked
+        );
+        all.marks.into_iter().for_each(|(name, count)| *marks.entry(name).or_default() += count);
+        runs += all.runs;
+        failed += all.failures.len();
+        if failed >= FAILURES_MAX {
+            break;
+        }
+    }
+    println!("marks {marks:?}");
+    let marks: &std::collections::BTreeMap<&str, u64> = &marks;
+    let unreached: Vec<&str> = access::MARKS.into_iter().filter(|mark| !marks.contains_key(mark)).collect();
+    if !unreached.is_empty() {
+        println!("no run came by {unreached:?}");
+    }
+    counted(runs, failed + if all_marks { unreached.len() } else { 0 })
 }
 
 fn grouped(totals: &clusters::Totals, all_marks: bool) -> Result<(), String> {

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use cql_protocol::Consistency;
 use helenus::config::CommitLogSync;
+use sim::access::{self, AccessOptions};
 use sim::checker::{self, Promises};
 use sim::client::{Client, ClientError, Row, Statement};
 use sim::cluster::{Cluster, NodeOptions, native_address};
@@ -61,6 +62,13 @@ fn images_of_a_refresh_hold() {
 fn images_of_operations_hold() {
     let marks = ["an operation is done", "an operation is aborted", "copy listed", "file without kept tokens removed"];
     images_of_a_course_hold(Course::Operations, 8, 1, &marks);
+}
+
+#[test]
+fn power_cuts_beside_statements_about_roles_keep_what_was_acknowledged() {
+    let options = AccessOptions { seed: 1, cuts: 8, only: None, threads: 2, planted: Planted::NONE };
+    let all = access::run(&options);
+    assert!(all.failures.is_empty() && all.runs >= 8 && all.granted_or_revoked > 20, "{all:?}");
 }
 
 #[test]

@@ -1,8 +1,9 @@
 """Clients from another address of loopback that do not log in: strangers.py HOST PORT WHAT COUNT SOURCE.
 
-`guess`: each sends wrong passwords in a closed loop, one after the other. Says how many had an answer; when standard input has ended, how many answers were BAD_CREDENTIALS and
-how many OVERLOADED. `idle`: each sends STARTUP and a part of a long frame, and waits. Says how many were asked for a password; when standard input has ended, how many of them the
-server has closed.
+`guess`: each sends wrong passwords in a closed loop, one after the other. Says how many had an answer; at each line of standard input, and when it has ended, how many answers were
+BAD_CREDENTIALS and how many OVERLOADED. `idle`: each sends, by turns, nothing; STARTUP; STARTUP
+and the beginning of a frame of 256 MiB; STARTUP and a part of a long login. Then it waits. Says how many were asked for a password and how many are kept, those that sent nothing
+among them; when standard input has ended, how many of these the server has closed.
 """
 
 import resource
@@ -78,33 +79,43 @@ def main_guess():
     while len(answered) < count:
         over.wait(0.01)
     print(len(answered), flush=True)
-    sys.stdin.read()
+    for _ in sys.stdin:
+        print(codes.count(BAD_CREDENTIALS), codes.count(OVERLOADED), flush=True)
     over.set()
     for thread in threads:
         thread.join()
     print(codes.count(BAD_CREDENTIALS), codes.count(OVERLOADED), flush=True)
 
 
+# What follows AUTHENTICATE: nothing, the header of a frame that is never allowed with some of its bytes, a part of a login.
+PARTS = [b"", frame(0x0F, b"")[:5] + struct.pack(">i", 256 << 20) + bytes(8_000), frame(0x0F, bytes(16_000))[:8_000]]
+
+
 def main_idle():
-    asked = []
-    for _ in range(count):
+    asked, kept = 0, []
+    for number in range(count):
         try:
             one = connect()
-            one.sendall(STARTUP)
-            answer = receive(one)
-            if answer and answer[0] == AUTHENTICATE:
-                one.sendall(frame(0x0F, bytes(16_000))[:8_000])
-                asked.append(one)
+            if number % 4:
+                one.sendall(STARTUP)
+                answer = receive(one)
+                if not answer or answer[0] != AUTHENTICATE:
+                    continue
+                one.sendall(PARTS[number % 4 - 1])
+                asked += 1
+            kept.append(one)
         except OSError:
             continue
-    print(len(asked), flush=True)
+    print(asked, len(kept), flush=True)
     sys.stdin.read()
-    print(sum(is_closed(one) for one in asked), flush=True)
+    print(sum(is_closed(one) for one in kept), flush=True)
 
 
 def is_closed(one):
     try:
-        return receive(one) is None
+        while receive(one):
+            pass
+        return True
     except ConnectionError:
         return True
     except OSError:

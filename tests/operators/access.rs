@@ -122,6 +122,63 @@ fn permissions_on_mbeans_decide_what_a_role_may_ask() {
 }
 
 #[test]
+fn a_cookie_ends_with_the_password_the_role_and_the_right_to_log_in() {
+    let (server, password) = start();
+    let port = server.api_port;
+    let cookie_of = |user: &str, password: &str| {
+        let body = format!("{{\"user\": \"{user}\", \"password\": \"{password}\"}}");
+        let answer = post(&server, "/helenus/login", &["Content-Type: application/json"], &body);
+        assert_eq!(answer.status, 200, "{}", answer.body);
+        let set = answer.head.lines().find_map(|line| line.strip_prefix("set-cookie: ")).expect("a cookie").to_owned();
+        format!("Cookie: {}", set.split(';').next().expect("a pair"))
+    };
+    let run_by = |cookie: &str, body: &str| {
+        let lines = [cookie, "Content-Type: application/json", "Sec-Fetch-Site: same-origin"];
+        post(&server, "/helenus/cql", &lines, body)
+    };
+    let superuser = cookie_of("cassandra", &password);
+    let run = |statement: &str| {
+        let answer = run_by(&superuser, &format!("{{\"statement\": \"{statement}\"}}"));
+        assert!(answer.status == 200 && answer.body.contains("\"error\":null"), "{statement}: {}", answer.body);
+    };
+    let get = |cookie: &str| http_with(port, "GET", PATH, &[cookie]).expect("is answered").status;
+    let make = |password: &str| {
+        run(&format!("CREATE ROLE ada WITH LOGIN = true AND PASSWORD = '{password}'"));
+        run("GRANT SELECT ON ALL MBEANS TO ada");
+    };
+    make("first");
+    let cookie = cookie_of("ada", "first");
+    assert_eq!(get(&cookie), 200);
+    run("ALTER ROLE ada WITH SUPERUSER = false");
+    run("REVOKE SELECT ON ALL MBEANS FROM ada");
+    assert_eq!(get(&cookie), 403, "it goes on, with the permissions of now");
+    run("GRANT SELECT ON ALL MBEANS TO ada");
+    assert_eq!(get(&cookie), 200);
+
+    run("ALTER ROLE ada WITH PASSWORD = 'second'");
+    // The box with another user's name and password needs the page's login all the same.
+    let typed = "{\"statement\": \"SELECT key FROM system.local\", \"user\": \"ada\", \"password\": \"second\"}";
+    assert_eq!(run_by(&cookie, typed).status, 401);
+    assert_eq!(get(&cookie), 401);
+    assert_eq!(run_by(&cookie, "{\"statement\": \"SELECT key FROM system.local\"}").status, 401);
+
+    let cookie = cookie_of("ada", "second");
+    assert_eq!(get(&cookie), 200);
+    run("DROP ROLE ada");
+    make("second");
+    assert_eq!(get(&cookie), 401, "a namesake with the same password has another hash");
+
+    let cookie = cookie_of("ada", "second");
+    run("ALTER ROLE ada WITH LOGIN = false");
+    assert_eq!(get(&cookie), 401);
+    run("ALTER ROLE ada WITH LOGIN = true");
+    assert_eq!(get(&cookie), 401, "it has ended for good");
+    assert_eq!(get(&cookie_of("ada", "second")), 200);
+    assert_eq!(get(&superuser), 200);
+    server.stop();
+}
+
+#[test]
 fn beyond_loopback_a_login_is_needed_for_all_and_enough_to_listen() {
     let [open, asking] = ["AllowAllAuthenticator", "PasswordAuthenticator"].map(|authenticator| {
         let builder = Builder::new("epoll", 1).configured(&format!("authenticator: {authenticator}\n"));

@@ -79,4 +79,9 @@ impl Client {
     pub(crate) fn connect(&self, address: &str) -> io::Result<Connection<Tls>> {
         Connection::over(self.dial(address)?).greeted()
     }
+
+    /// A connection that has logged in by name as the first superuser.
+    pub(crate) fn log_in(&self, address: &str, password: &str) -> io::Result<Connection<Tls>> {
+        Connection::over(self.dial(address)?).logged_in("cassandra", password)
+    }
 }

@@ -243,33 +243,46 @@ fn each_side_ends_a_connection_in_order() {
 #[test]
 fn certificates_are_exchanged_under_load_and_no_request_fails() {
     let (old, new) = (Authority::new("old"), Authority::new("new"));
-    let builder = node(Builder::new("uring", 2), &old, "", &["enabled: true", "require_client_auth: true"]);
-    let folder = builder.folder();
+    let passwords = "authenticator: PasswordAuthenticator\n";
+    let builder = node(Builder::new("uring", 2), &old, passwords, &["enabled: true", "require_client_auth: true"]);
+    let (folder, data) = (builder.folder(), builder.data());
     let mut server = builder.for_operators().start();
+    let written = std::fs::read_to_string(data.join("initial-superuser")).expect("the first start wrote it");
+    let password = written.lines().find_map(|line| line.strip_prefix("password: ")).expect("it has the password");
     let (is_over, requests, connects) = (AtomicBool::new(false), AtomicU64::new(0), AtomicU64::new(0));
     let address = server.address();
     std::thread::scope(|scope| {
         let (is_over, requests, connects, address) = (&is_over, &requests, &connects, address.as_str());
         let client = Client::trusting([&old, &new], &old.issue(&[IP], VALID));
-        for _ in 0..3 {
-            let mut connection = client.connect(address).expect("is served");
+        let mut kept = client.log_in(address, password).expect("is served");
+        for text in [
+            "CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
+            "CREATE TABLE ks.t (k int PRIMARY KEY, v int)",
+        ] {
+            kept.query(text).expect("is set up");
+        }
+        // Five clients: each writes on a connection that it keeps, and reads that on one that logs in for it.
+        for number in 0..5 {
+            let client = client.clone();
+            let mut kept = client.log_in(address, password).expect("is served");
             scope.spawn(move || {
-                while !is_over.load(Ordering::Relaxed) {
-                    connection.query("SELECT cluster_name FROM system.local").expect("no request fails");
-                    requests.fetch_add(1, Ordering::Relaxed);
+                for k in number * 10_000_000_i32.. {
+                    if is_over.load(Ordering::Relaxed) {
+                        break;
+                    }
+                    kept.query(&format!("INSERT INTO ks.t (k, v) VALUES ({k}, {k})")).expect("no write fails");
+                    let mut fresh = client.log_in(address, password).expect("no connect and no login fails");
+                    connects.fetch_add(1, Ordering::Relaxed);
+                    let read = fresh.query(&format!("SELECT v FROM ks.t WHERE k = {k}")).expect("no read fails");
+                    assert!(read.body.ends_with(&k.to_be_bytes()), "{read:?}");
+                    requests.fetch_add(2, Ordering::Relaxed);
                 }
             });
         }
-        scope.spawn(move || {
-            while !is_over.load(Ordering::Relaxed) {
-                client.connect(address).expect("no connect fails");
-                connects.fetch_add(1, Ordering::Relaxed);
-            }
-        });
         let go_on = || {
             let before = [requests.load(Ordering::Relaxed), connects.load(Ordering::Relaxed)];
             until("requests and connects go on", || {
-                requests.load(Ordering::Relaxed) > before[0] + 3 && connects.load(Ordering::Relaxed) > before[1] + 3
+                requests.load(Ordering::Relaxed) > before[0] + 30 && connects.load(Ordering::Relaxed) > before[1] + 15
             });
         };
         go_on();
@@ -278,7 +291,7 @@ fn certificates_are_exchanged_under_load_and_no_request_fails() {
             write_files(&folder, &authority.issue(&[IP], VALID), trusted);
             // By themselves in the first round, and when the operator says so in the second.
             if round == 1 {
-                assert_eq!(nodetool(&server, "reloadssl").code, 0);
+                assert_eq!(nodetool(&server, &format!("-u cassandra -pw {password} reloadssl")).code, 0);
             }
             until("certificates are reloaded", || {
                 let lines = server.lines();
@@ -288,12 +301,12 @@ fn certificates_are_exchanged_under_load_and_no_request_fails() {
             go_on();
         }
         let of_new = Client::new(&new, Some(&new.issue(&[IP], VALID)));
-        of_new.connect(address).expect("both ends are of the new authority");
+        of_new.log_in(address, password).expect("both ends are of the new authority");
         // A bad pair changes nothing.
         std::fs::write(folder.join("node.pem"), "no PEM").expect("the temporary folder can be written");
         server.wait_for_line(&["ERROR", "cannot reload TLS certificates; keeping those in use", "is not PEM"]);
         go_on();
-        of_new.connect(address).expect("the pair in use stays");
+        of_new.log_in(address, password).expect("the pair in use stays");
         is_over.store(true, Ordering::Relaxed);
     });
     let said = server.kill_without_judging();

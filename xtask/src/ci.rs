@@ -156,7 +156,10 @@ fn planted_bugs(budget: Duration, effort: Effort) -> Result<Passed, String> {
 fn speed(budget: Duration, effort: Effort) -> Result<Passed, String> {
     match effort {
         Effort::Ci => bench::instructions::gate(),
-        Effort::Soak => Ok(bench::instructions::gate()?.and(bench::above_echo::gate(budget)?)),
+        Effort::Soak => {
+            let counted = bench::instructions::gate()?.and(bench::guesses::gate()?);
+            Ok(counted.and(bench::above_echo::gate(budget)?))
+        }
     }
 }
 

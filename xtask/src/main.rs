@@ -69,6 +69,8 @@ cargo xtask <task>
                      measure CPU per operation of conditional inserts, counters, slices, GROUP BY and JSON, beside Cassandra
   bench --instructions [--record] [--profile dist]
                      count server instructions per request with callgrind and compare them with the record
+  bench --guesses [--profile dist]
+                     count a client's instructions per request alone and beside 64 clients that guess passwords; no shard may compute a hash
   oracle [PATH…]     replay scripts recorded from a real Cassandra against Helenus
   oracle record [PATH…]
                      run scripts on the real Cassandra and record its answers

@@ -19,6 +19,8 @@ const IMAGES_OF_REFRESH: &str = "120";
 const IMAGES_OF_OPERATIONS: &str = "14";
 const CALLS: &str = "40";
 const FLIPS: u64 = 40;
+/// Power cuts beside statements about roles.
+const ACCESS: &str = "40";
 /// Clusters of a sample. Of the requests each scenario has one.
 const GROUPS: u64 = 4;
 const MEMBERS: u64 = 11;
@@ -69,6 +71,7 @@ fn of_sample(number: u64) -> Vec<Suite> {
         images("operations", IMAGES_OF_OPERATIONS),
         format!("faults --each-call --calls {CALLS} --seed {first} --threads 2"),
         format!("flips --count {FLIPS} --seed {}", 1 + number * FLIPS),
+        format!("access --cuts {ACCESS} --first-seed {first} --threads 2"),
         clusters("group", GROUPS, GROUPS),
         clusters("members", MEMBERS, MEMBERS),
         // The unit tests run some of them twice.
@@ -87,6 +90,7 @@ fn of_soak() -> Vec<Suite> {
         "enumerate --course operations --images 6000 --threads 2",
         "faults --each-call --calls 1000000 --threads 2",
         "flips --count 20000",
+        "access --cuts 100000 --seeds 20 --threads 2 --all-marks",
         "group --seconds 3600 --all-marks",
         "members --seconds 3600 --all-marks",
         "requests --seconds 3600 --all-marks",

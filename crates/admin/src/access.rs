@@ -9,9 +9,10 @@ use std::net::IpAddr;
 
 use axum::extract::{Request, State};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderValue, Method, header};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use login::LoggedIn;
 
 use crate::ask::{Answer, LoginAttempt, Question};
 use crate::guard::PortKind;
@@ -24,9 +25,9 @@ use crate::state::App;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Peer(pub(crate) IpAddr);
 
-/// The role of a request, among its extensions.
+/// The role of a request, as it has logged in, among its extensions.
 #[derive(Debug, Clone)]
-pub(crate) struct Role(pub(crate) String);
+pub(crate) struct Role(pub(crate) LoggedIn);
 
 /// A port's door.
 #[derive(Clone)]
@@ -47,7 +48,7 @@ pub(crate) async fn pass(State(door): State<Door>, request: Request, next: Next)
             next.run(Request::from_parts(head, body)).await
         }
         Err(problem) => {
-            let asks = problem.status == axum::http::StatusCode::UNAUTHORIZED && !is_of_browser(&head.headers);
+            let asks = problem.status == StatusCode::UNAUTHORIZED && !is_of_browser(&head.headers);
             let mut response = problem.into_response();
             if asks {
                 // A browser would ask with a box of its own, where the console has a page.
@@ -66,38 +67,41 @@ impl Door {
         if !self.app.asks_login() || need == Need::Nothing {
             return Ok(None);
         }
-        let role = self.role(head).await?;
-        if need != Need::Login {
-            self.app.ask(0, Question::Admit { role: role.0.clone(), need }).await?;
-        }
-        Ok(Some(role))
-    }
-
-    async fn role(&self, head: &Parts) -> Result<Role, Problem> {
         let headers = &head.headers;
         if let Some(value) = headers.get(header::AUTHORIZATION) {
             let (name, password) = basic::read(value).ok_or_else(|| {
                 Problem::unauthorized("the Authorization header is not a name and a password in Basic")
             })?;
-            log_in(&self.app, head, name.clone(), password).await?;
-            return Ok(Role(name));
+            let (login, _) = log_in(&self.app, head, name, password).await?;
+            self.app.ask(0, Question::Admit { login: login.clone(), need }).await?;
+            return Ok(Some(Role(login)));
         }
-        let cookie = Cookie::read(headers, self.port);
-        let role = cookie.and_then(|cookie| self.app.sessions().role(&cookie));
-        let role = role.ok_or_else(|| Problem::unauthorized("this node requires a login"))?;
+        let found = Cookie::read(headers, self.port)
+            .and_then(|cookie| self.app.sessions().login(&cookie).map(|login| (cookie, login)));
+        let (cookie, login) = found.ok_or_else(|| Problem::unauthorized("this node requires a login"))?;
         // A cookie is sent by the browser, whichever page asks; what a page says of itself is not the page's to choose.
         if is_change(&head.method) && !is_of_own_page(headers) {
             return Err(Problem::forbidden("a change with a cookie is accepted from this node's own page alone"));
         }
-        Ok(Role(role))
+        let admitted = self.app.ask(0, Question::Admit { login: login.clone(), need }).await;
+        if admitted.as_ref().is_err_and(|problem| problem.status == StatusCode::UNAUTHORIZED) {
+            // It ends for good: a role that may log in again later logs in again.
+            self.app.sessions().end(&cookie);
+        }
+        admitted.map(|_| Some(Role(login)))
     }
 }
 
-/// Logs in by name and password. Gives random bytes, for a cookie.
-pub(crate) async fn log_in(app: &App, head: &Parts, name: String, password: String) -> Result<[u8; 16], Problem> {
+/// Logs in by name and password. Gives random bytes too, for a cookie.
+pub(crate) async fn log_in(
+    app: &App,
+    head: &Parts,
+    name: String,
+    password: String,
+) -> Result<(LoggedIn, [u8; 16]), Problem> {
     let from = head.extensions.get::<Peer>().map(|peer| peer.0);
     match app.ask(0, Question::LogIn(LoginAttempt { from, name, password })).await? {
-        Answer::LoggedIn { secret } => Ok(secret),
+        Answer::LoggedIn { login, secret } => Ok((login, secret)),
         _ => Err(Problem::mixed_up()),
     }
 }

@@ -4,6 +4,7 @@ use std::fmt;
 use std::net::IpAddr;
 use std::time::Duration;
 
+use login::{LoggedIn, Ticket};
 use runtime::{Outside, OutsideResponder, OutsideSeat, ShardId, Unanswered};
 
 use crate::facts::{
@@ -138,19 +139,16 @@ pub enum Question {
     Repair(RepairOrder),
     /// Verify a name and a password, of shard 0.
     LogIn(LoginAttempt),
-    /// Draw a ticket for a login at the native port as this role, of shard 0.
-    DrawTicket {
-        /// The role, which has logged in.
-        role: String,
-    },
+    /// Draw a ticket for a login at the native port as the role of this login, of shard 0.
+    DrawTicket(LoggedIn),
     /// Let one connection log in by a ticket.
     AdmitTicket(Ticket),
     /// Let none do so any more.
     EndTicket(Ticket),
-    /// Say if a role may do what a request needs, of shard 0.
+    /// Say if a login holds, and if its role may do what a request needs; of shard 0.
     Admit {
-        /// The role, which has logged in.
-        role: String,
+        /// The login.
+        login: LoggedIn,
         /// The need.
         need: Need,
     },
@@ -158,21 +156,6 @@ pub enum Question {
     Drain(DrainStep),
     /// A step of a snapshot.
     Snapshot(SnapshotStep),
-}
-
-/// A secret for one login at the native port. Debug text shows the role alone.
-#[derive(Clone)]
-pub struct Ticket {
-    /// The role.
-    pub role: String,
-    /// Random bytes; their hexadecimal digits are the password.
-    pub secret: [u8; 16],
-}
-
-impl fmt::Debug for Ticket {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Ticket({})", self.role)
-    }
 }
 
 /// A name and a password. Debug text does not show the password.
@@ -374,11 +357,15 @@ pub enum Answer {
     RunningRepairs(Vec<u32>),
     /// To [`Question::StreamThroughput`].
     Rate(u64),
-    /// To [`Question::LogIn`], if it is the role, and to [`Question::DrawTicket`].
+    /// To [`Question::LogIn`], if it is the role.
     LoggedIn {
+        /// The login.
+        login: LoggedIn,
         /// Random bytes that no other login has.
         secret: [u8; 16],
     },
+    /// To [`Question::DrawTicket`].
+    Drawn(Ticket),
     /// To [`Question::Timeout`].
     Timeout(Duration),
     /// It is done.

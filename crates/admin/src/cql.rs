@@ -11,9 +11,9 @@ use std::time::Duration;
 
 use cql_protocol::response::{DecodedSpec, RowValues};
 use cql_protocol::{Consistency, Query, QueryParams, Request, Response, ResultBody, Rows, SchemaChange, SchemaTarget};
+use login::Ticket;
 use serde_json::{Map, Value, json};
 
-use crate::ask::Ticket;
 use connection::{Connection, ConnectionError, Login};
 
 /// The longest statement.
@@ -71,8 +71,7 @@ impl Asked {
 
     /// The same, and the statement runs as the ticket's role.
     pub(crate) fn with_ticket(self, ticket: &Ticket) -> Asked {
-        let password = format!("{:032x}", u128::from_be_bytes(ticket.secret));
-        Asked { user: Some(ticket.role.clone()), password: Some(password), ..self }
+        Asked { user: Some(ticket.role.clone()), password: Some(ticket.password()), ..self }
     }
 
     fn login(&self) -> Option<Login<'_>> {

@@ -28,7 +28,7 @@ mod state;
 
 pub use ask::{
     Answer, DrainStep, HintSwitch, LoginAttempt, Question, QuestionResponder, QuestionSeat, Questions, Refusal,
-    RepairOrder, RepairTerms, SnapshotStep, Ticket, TimeoutKind, questions,
+    RepairOrder, RepairTerms, SnapshotStep, TimeoutKind, questions,
 };
 pub use facts::{
     Buckets, CompactionFacts, CopyingFacts, EndedCompactionFacts, FailedFacts, GroupFacts, HintFacts, KeyspaceFacts,

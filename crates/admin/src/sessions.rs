@@ -1,6 +1,6 @@
 //! Logins that browsers have made: a cookie of 128 random bits stands for a role, for 12 hours and in this process alone.
 //!
-//! Bounded: beyond that many, the oldest one ends. A cookie says who asks and no more: what the role may do is looked at for each request.
+//! Bounded: beyond that many, the oldest one ends. A cookie says who asks and no more: if the login holds, and what its role may do, is looked at for each request.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -8,6 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::http::{HeaderMap, HeaderValue, header};
+use login::LoggedIn;
 use tokio::time::Instant;
 
 use crate::guard::PortKind;
@@ -74,7 +75,7 @@ fn header_of(port: PortKind, value: &str, life: Duration) -> HeaderValue {
 #[derive(Debug)]
 struct Session {
     cookie: Cookie,
-    role: String,
+    login: LoggedIn,
     ends: Instant,
 }
 
@@ -84,21 +85,21 @@ pub(crate) struct Sessions(Mutex<VecDeque<Session>>);
 
 impl Sessions {
     /// Adds a login.
-    pub(crate) fn add(&self, cookie: Cookie, role: String) {
+    pub(crate) fn add(&self, cookie: Cookie, login: LoggedIn) {
         self.with(|sessions| {
             if sessions.len() == SESSIONS_MAX {
                 sessions.pop_front();
             }
-            sessions.push_back(Session { cookie, role, ends: Instant::now() + LIFE });
+            sessions.push_back(Session { cookie, login, ends: Instant::now() + LIFE });
             assert!(sessions.len() <= SESSIONS_MAX, "the table is bounded");
         });
     }
 
-    /// The role of a cookie, as long as its login lasts.
-    pub(crate) fn role(&self, cookie: &Cookie) -> Option<String> {
+    /// The login of a cookie, as long as it lasts here. Its role may have changed meanwhile.
+    pub(crate) fn login(&self, cookie: &Cookie) -> Option<LoggedIn> {
         self.with(|sessions| {
             let found = sessions.iter().find(|session| session.cookie.is(*cookie));
-            found.map(|session| session.role.clone())
+            found.map(|session| session.login.clone())
         })
     }
 
@@ -118,8 +119,22 @@ impl Sessions {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
+    use auth::{Access, AccessChange, Attributes, PasswordHash};
+
     use super::*;
+
+    /// A login that was verified.
+    pub(crate) fn login(role: &str) -> LoggedIn {
+        let hash = PasswordHash::dummy();
+        let attributes = Attributes { may_log_in: true, hash: Some(hash.clone()), ..Attributes::default() };
+        let access = Access::default().with(&AccessChange::PutRole(role.to_owned(), attributes));
+        LoggedIn::judge(&access, role.to_owned(), hash, true).expect("the role may log in")
+    }
+
+    fn role(sessions: &Sessions, cookie: Cookie) -> Option<String> {
+        sessions.login(&cookie).map(|login| login.role().to_owned())
+    }
 
     const PLAIN: PortKind =
         PortKind { ip: std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), number: 10000, is_tls: false };
@@ -149,15 +164,15 @@ mod tests {
     async fn a_login_lasts_twelve_hours_and_until_it_is_ended() {
         let sessions = Sessions::default();
         let (one, other) = (Cookie::new([1; 16]), Cookie::new([2; 16]));
-        sessions.add(one, "ada".to_owned());
+        sessions.add(one, login("ada"));
         tokio::time::advance(LIFE / 2).await;
-        sessions.add(other, "eve".to_owned());
-        assert_eq!(sessions.role(&one).as_deref(), Some("ada"));
-        assert_eq!(sessions.role(&Cookie::new([3; 16])), None);
+        sessions.add(other, login("eve"));
+        assert_eq!(role(&sessions, one).as_deref(), Some("ada"));
+        assert_eq!(role(&sessions, Cookie::new([3; 16])), None);
         tokio::time::advance(LIFE / 2).await;
-        assert_eq!((sessions.role(&one), sessions.role(&other).as_deref()), (None, Some("eve")));
+        assert_eq!((role(&sessions, one), role(&sessions, other).as_deref()), (None, Some("eve")));
         sessions.end(&other);
-        assert_eq!(sessions.role(&other), None);
+        assert_eq!(role(&sessions, other), None);
     }
 
     #[tokio::test(flavor = "current_thread")]
@@ -165,10 +180,10 @@ mod tests {
         let sessions = Sessions::default();
         let cookie = |number: usize| Cookie::new((number as u128).to_be_bytes());
         for number in 0..=SESSIONS_MAX {
-            sessions.add(cookie(number), number.to_string());
+            sessions.add(cookie(number), login(&number.to_string()));
         }
-        assert_eq!(sessions.role(&cookie(0)), None);
-        assert_eq!(sessions.role(&cookie(1)).as_deref(), Some("1"));
-        assert_eq!(sessions.role(&cookie(SESSIONS_MAX)), Some(SESSIONS_MAX.to_string()));
+        assert_eq!(role(&sessions, cookie(0)), None);
+        assert_eq!(role(&sessions, cookie(1)).as_deref(), Some("1"));
+        assert_eq!(role(&sessions, cookie(SESSIONS_MAX)), Some(SESSIONS_MAX.to_string()));
     }
 }

@@ -374,6 +374,30 @@ pub(crate) enum Command {
     /// Set the timeout of a type in ms, until the node restarts
     #[command(name = "settimeout")]
     SetTimeout(SetTimeout),
+    /// Accepted: permissions are not cached
+    #[command(name = "invalidatepermissionscache")]
+    InvalidatePermissionsCache(InvalidatePermissionsCache),
+    /// Accepted: roles are not cached
+    #[command(name = "invalidaterolescache")]
+    InvalidateRolesCache(CachedRoles),
+    /// Accepted: a changed password needs no invalidation
+    #[command(name = "invalidatecredentialscache")]
+    InvalidateCredentialsCache(CachedRoles),
+    /// Accepted: datacenter restrictions are not cached
+    #[command(name = "invalidatenetworkpermissionscache")]
+    InvalidateNetworkPermissionsCache(CachedRoles),
+    /// Accepted: permissions on MBeans are not cached
+    #[command(name = "invalidatejmxpermissionscache")]
+    InvalidateJmxPermissionsCache(CachedRoles),
+    /// Accepted: restrictions to CIDR groups are not cached
+    #[command(name = "invalidatecidrpermissionscache")]
+    InvalidateCidrPermissionsCache(CachedRoles),
+    /// Print that a cache of Cassandra's has no configuration here
+    #[command(name = "getauthcacheconfig")]
+    GetAuthCacheConfig(GetAuthCacheConfig),
+    /// Accepted: a cache of Cassandra's has no configuration here
+    #[command(name = "setauthcacheconfig")]
+    SetAuthCacheConfig(SetAuthCacheConfig),
     /// Sample and print the most active partitions
     #[command(name = "toppartitions", visible_alias = "profileload")]
     TopPartitions(TopPartitions),
@@ -748,6 +772,80 @@ pub(crate) struct SetTimeout {
 pub(crate) struct TruncateHints {
     /// Addresses of nodes [default: all]
     pub(crate) endpoints: Vec<std::net::IpAddr>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CachedRoles {
+    /// Roles [default: all]
+    pub(crate) roles: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct InvalidatePermissionsCache {
+    /// Role [default: all]
+    pub(crate) role_name: Option<String>,
+    /// ALL KEYSPACES
+    #[arg(long)]
+    pub(crate) all_keyspaces: bool,
+    /// A keyspace
+    #[arg(long)]
+    pub(crate) keyspace: Option<String>,
+    /// All tables of the keyspace
+    #[arg(long)]
+    pub(crate) all_tables: bool,
+    /// A table of the keyspace
+    #[arg(long)]
+    pub(crate) table: Option<String>,
+    /// ALL ROLES
+    #[arg(long)]
+    pub(crate) all_roles: bool,
+    /// A role
+    #[arg(long)]
+    pub(crate) role: Option<String>,
+    /// ALL FUNCTIONS
+    #[arg(long)]
+    pub(crate) all_functions: bool,
+    /// The functions of a keyspace
+    #[arg(long)]
+    pub(crate) functions_in_keyspace: Option<String>,
+    /// A function of that keyspace: name[type^type]
+    #[arg(long)]
+    pub(crate) function: Option<String>,
+    /// ALL MBEANS
+    #[arg(long)]
+    pub(crate) all_mbeans: bool,
+    /// An MBean
+    #[arg(long)]
+    pub(crate) mbean: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct GetAuthCacheConfig {
+    /// CredentialsCache, JmxPermissionsCache, NetworkPermissionsCache, PermissionsCache or RolesCache
+    #[arg(long)]
+    pub(crate) cache_name: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SetAuthCacheConfig {
+    /// CredentialsCache, JmxPermissionsCache, NetworkPermissionsCache, PermissionsCache or RolesCache
+    #[arg(long)]
+    pub(crate) cache_name: String,
+    /// Without effect
+    #[arg(long)]
+    pub(crate) validity_period: Option<i32>,
+    /// Without effect
+    #[arg(long)]
+    pub(crate) update_interval: Option<i32>,
+    /// Without effect
+    #[arg(long)]
+    pub(crate) max_entries: Option<i32>,
+    /// Without effect
+    #[arg(long)]
+    pub(crate) enable_active_update: bool,
+    /// Without effect
+    #[arg(long)]
+    pub(crate) disable_active_update: bool,
 }
 
 #[derive(Debug, Args)]

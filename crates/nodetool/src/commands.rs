@@ -1,5 +1,6 @@
 //! The commands: each asks, and makes a report of the answers.
 
+mod auth_caches;
 mod autocompaction;
 mod cms;
 mod compaction;
@@ -30,6 +31,8 @@ mod toppartitions;
 mod tpstats;
 mod upgrade;
 mod version;
+
+use auth_caches::Cache;
 
 use crate::arguments::Command;
 use crate::error::ToolError;
@@ -101,6 +104,14 @@ pub(crate) fn run(command: &Command, node: &mut dyn Surroundings) -> Result<Answ
         Command::ListPendingHints => handoff::pending(node),
         Command::GetTimeout(arguments) => timeouts::get(arguments, node),
         Command::SetTimeout(arguments) => timeouts::set(arguments, node),
+        Command::InvalidatePermissionsCache(arguments) => auth_caches::invalidate_permissions(arguments, node),
+        Command::InvalidateRolesCache(_) => auth_caches::invalidate(Cache::Roles, node),
+        Command::InvalidateCredentialsCache(_) => auth_caches::invalidate(Cache::Credentials, node),
+        Command::InvalidateNetworkPermissionsCache(_) => auth_caches::invalidate(Cache::NetworkPermissions, node),
+        Command::InvalidateJmxPermissionsCache(_) => auth_caches::invalidate(Cache::JmxPermissions, node),
+        Command::InvalidateCidrPermissionsCache(_) => auth_caches::invalidate(Cache::CidrPermissions, node),
+        Command::GetAuthCacheConfig(arguments) => auth_caches::config(&arguments.cache_name, node),
+        Command::SetAuthCacheConfig(arguments) => auth_caches::set_config(arguments, node),
         Command::TopPartitions(arguments) => toppartitions::run(arguments, node),
     }
 }

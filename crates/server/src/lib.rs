@@ -30,4 +30,3 @@ pub use notable::NotableRequest;
 pub use ports::{Port, Ports, Security};
 pub use requests::RequestKind;
 pub use server::{Seat, Server, ServerStats, seats};
-pub use tickets::Ticket;

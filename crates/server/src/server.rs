@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
 
-use login::{Hasher, Host};
+use login::{Hasher, Host, Ticket};
 use query::Engine;
 use runtime::sync::Notify;
 use runtime::{Group, Mesh, MeshSeat, Runtime, ShardId, TaskHandle};
@@ -22,7 +22,7 @@ use crate::ports::{Arrival, Standing};
 use crate::refusals::Refusals;
 use crate::requests::Requests;
 use crate::shares::Shares;
-use crate::tickets::{Ticket, Tickets};
+use crate::tickets::Tickets;
 
 /// How long a drained server waits for its clients to close.
 const LINGER: Duration = Duration::from_millis(500);

@@ -1,45 +1,19 @@
-//! Tickets: secrets that log a connection in once as a role that has proven itself elsewhere, at the admin API. They stand in the place of a password, and are of this
-//! process alone.
+//! The tickets that a shard admits: secrets that log a connection in once as a role that has proven itself elsewhere, at the admin API. They are of this process alone.
 //!
 //! A ticket is good for one login, for a few seconds, and for one role, which must still be permitted to log in. Bounded: the oldest one gives way.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
-use std::fmt;
 use std::time::Duration;
 
 use auth::Credentials;
+use login::Ticket;
 use runtime::Instant;
 
 /// Time from a ticket's admission to its end.
 const LIFE: Duration = Duration::from_secs(10);
 /// Tickets of a shard at a time.
 const TICKETS_MAX: usize = 16;
-
-/// A secret for one login as a role. Debug text shows the role alone.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Ticket {
-    /// The role.
-    pub role: String,
-    /// Random bytes; their hexadecimal digits are the password.
-    pub secret: [u8; 16],
-}
-
-impl fmt::Debug for Ticket {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Ticket({})", self.role)
-    }
-}
-
-impl Ticket {
-    /// True if these are the ticket's role and secret. Takes a time that does not depend on where the secrets differ.
-    fn is_of(&self, credentials: &Credentials) -> bool {
-        let text = format!("{:032x}", u128::from_be_bytes(self.secret));
-        let given = credentials.password.as_bytes();
-        let difference = text.bytes().zip(given).fold(0, |all, (one, other)| all | (one ^ other));
-        given.len() == text.len() && std::hint::black_box(difference) == 0 && credentials.name == self.role
-    }
-}
 
 /// The tickets of a shard, oldest first.
 #[derive(Debug, Default)]

@@ -7,12 +7,12 @@ use std::process::{Child, Command, Stdio};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use super::cores::{GENERATOR_CORE, SERVER_CORE};
 use super::files::settle;
 use super::load::{self, Load, Measurement, Workload};
 use super::operators::{self, Operators};
 use super::subject::{Server, measure_echo, serve_with_operators};
 use super::verdict::{Bound, judge};
-use super::{GENERATOR_CORE, SERVER_CORE};
 use crate::workspace;
 
 /// Rows of the published table: some 2 GiB.

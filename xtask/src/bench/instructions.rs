@@ -6,14 +6,13 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::PathBuf;
 
+use super::callgrind::Counted;
 use super::load::{self, Workload};
-use super::subject::{Server, serve_arguments};
+use super::subject::Server;
 use crate::report::Passed;
-use crate::tools::{self, VALGRIND};
-use crate::{process, workspace};
+use crate::workspace;
 
 /// A request may take so many times the instructions on record.
 const GROWTH_MAX: f64 = 1.05;
@@ -65,28 +64,17 @@ fn judged(found: &Figures, recorded: &Figures) -> Result<String, String> {
 }
 
 fn measure() -> Result<Figures, String> {
-    tools::require(&[VALGRIND])?;
-    let folder = workspace::scratch("instructions")?;
-    let mut command = Command::new("valgrind");
-    let dumps = folder.join("dump");
-    command.args(["--quiet", "--tool=callgrind", "--instr-atstart=no"]);
-    command.arg(format!("--callgrind-out-file={}", dumps.display()));
-    command.arg(workspace::product("helenus"));
-    serve_arguments(&mut command, 1, 0);
-    command.args(["--reactor", "epoll", "--commitlog-sync", "periodic", "--memory", "1G", "--data-dir"]);
-    let server = Server::start(command.arg(folder.join("data")))?;
-    let pid = server.child.id();
+    let counted = Counted::start::<&str>("instructions", false, &[])?;
     // Uncounted: what happens only once, and the rows that the reads find.
     for workload in WORKLOADS {
-        ask(&server, workload)?;
+        ask(&counted.server, workload)?;
     }
-    control(pid, &["--instr=on"])?;
+    counted.begin()?;
     let mut found = Figures::new();
     for workload in WORKLOADS {
-        control(pid, &["--zero"])?;
-        ask(&server, workload)?;
-        control(pid, &["--dump"])?;
-        let count = newest_total(&folder)?;
+        counted.zero()?;
+        ask(&counted.server, workload)?;
+        let count: u64 = counted.dump()?.iter().map(|dump| dump.total).sum();
         found.insert(workload.name().to_owned(), count / OPERATIONS);
     }
     Ok(found)
@@ -97,31 +85,6 @@ fn ask(server: &Server, workload: Workload) -> Result<(), String> {
     let arguments =
         [workload.name(), "--connections", "1", "--depth", "128", "--rows", &operations, "--operations", &operations];
     load::generate(&server.address, server.child.id(), &arguments).map(drop)
-}
-
-fn control(pid: u32, arguments: &[&str]) -> Result<(), String> {
-    process::quiet(Command::new("callgrind_control").args(arguments).arg(pid.to_string())).map(drop)
-}
-
-/// The instructions in what callgrind dumped last.
-fn newest_total(folder: &Path) -> Result<u64, String> {
-    let unreadable = |error| format!("cannot read callgrind's dumps in {}: {error}", folder.display());
-    let mut dumps = Vec::new();
-    for entry in fs::read_dir(folder).map_err(unreadable)? {
-        let entry = entry.map_err(unreadable)?;
-        let name = entry.file_name().to_string_lossy().into_owned();
-        // The one without a number is written at the end.
-        if let Some(number) = name.strip_prefix("dump.").and_then(|number| number.parse::<u32>().ok()) {
-            dumps.push((number, entry.path()));
-        }
-    }
-    let (_, newest) = dumps.into_iter().max().ok_or("callgrind has dumped nothing")?;
-    let text = fs::read_to_string(newest).map_err(unreadable)?;
-    total(&text).ok_or_else(|| "callgrind's dump has no total".to_owned())
-}
-
-fn total(dump: &str) -> Option<u64> {
-    dump.lines().rev().find_map(|line| line.strip_prefix("totals: "))?.trim().parse().ok()
 }
 
 fn file() -> PathBuf {
@@ -167,11 +130,5 @@ mod tests {
         assert!(judged(&of(5251, 3000), &recorded).is_err());
         assert!(judged(&of(5000, 4201), &recorded).is_err());
         assert!(judged(&recorded, &figures("write 5000").expect("a figure")).is_err(), "reads were not recorded");
-    }
-
-    #[test]
-    fn callgrinds_total_is_found() {
-        assert_eq!(total("events: Ir\nfn=(1)\n12 3\n\ntotals: 4711\n"), Some(4711));
-        assert_eq!(total("events: Ir\n"), None);
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::process::Command;
 
-use super::GENERATOR_CORE;
+use super::cores::GENERATOR_CORE;
 use crate::{process, workspace};
 
 /// What is asked of the server.

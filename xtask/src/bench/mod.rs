@@ -3,8 +3,11 @@
 //! The server under test has core 0 for itself and the generator core 1. Servers take turns, round by round.
 
 pub mod above_echo;
+mod callgrind;
+mod cores;
 mod files;
 mod foreground;
+pub mod guesses;
 pub mod instructions;
 mod large;
 mod load;
@@ -20,13 +23,8 @@ use crate::tests::{BUILD_TIME, build_measured};
 use crate::tools::{self, TASKSET};
 use crate::workspace::{self, Profile};
 
-/// Where the server under test runs.
-pub const SERVER_CORE: usize = 0;
-/// Where the generator runs.
-pub const GENERATOR_CORE: usize = 1;
-
 /// What may be said behind `bench`.
-const FLAGS: [&str; 11] = [
+const FLAGS: [&str; 12] = [
     "--quick",
     "--no-cassandra",
     "--only",
@@ -36,6 +34,7 @@ const FLAGS: [&str; 11] = [
     "--updates",
     "--statements",
     "--instructions",
+    "--guesses",
     "--record",
     "--profile",
 ];
@@ -66,7 +65,7 @@ pub fn run(arguments: &[String]) -> Result<(), String> {
         );
     }
     tools::require(&[TASKSET])?;
-    workspace::choose(match (behind("--profile"), has("--instructions")) {
+    workspace::choose(match (behind("--profile"), has("--instructions") || has("--guesses")) {
         (None, true) | (Some("release"), _) => Profile::Release,
         (None, false) | (Some("dist"), _) => Profile::Dist,
         (Some(other), _) => return Err(format!("--profile {other}: there are release and dist")),
@@ -87,6 +86,9 @@ pub fn run(arguments: &[String]) -> Result<(), String> {
     }
     if has("--instructions") {
         return instructions::run(has("--record"));
+    }
+    if has("--guesses") {
+        return guesses::run();
     }
     if has("--statements") {
         return statements::run(rounds, !has("--no-cassandra"));

@@ -1,11 +1,11 @@
 //! `cargo xtask bench --statements`: what statements cost that are more than a row written or read by its key: conditional insertions, counters,
 //! slices, groups and JSON, on one core beside a real Cassandra.
 
+use super::cores::{GENERATOR_CORE, SERVER_CORE};
 use super::load::{self, Measurement};
 use super::subject::{Warm, start_helenus};
 use super::table::median;
 use super::verdict::{Bound, judge};
-use super::{GENERATOR_CORE, SERVER_CORE};
 
 const ROUNDS: usize = 5;
 /// Helenus' CPU per operation, of Cassandra's.

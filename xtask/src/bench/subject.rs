@@ -3,8 +3,8 @@
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 
+use super::cores::{GENERATOR_CORE, SERVER_CORE};
 use super::load::{self, Load, Measurement, Workload};
-use super::{GENERATOR_CORE, SERVER_CORE};
 use crate::peers::cassandra::{Cassandra, Purpose};
 use crate::{process, workspace};
 

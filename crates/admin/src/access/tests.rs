@@ -46,6 +46,10 @@ async fn status(app: &App, method: Method, path: &str, lines: &[(&'static str, &
     (response.status(), response.headers().clone())
 }
 
+fn login(role: &str) -> LoggedIn {
+    crate::sessions::tests::login(role)
+}
+
 fn app(asks_login: bool) -> App {
     let (questions, _seats) = crate::ask::questions(1);
     let log_level = crate::LogLevel { get: Arc::new(|| tracing::Level::INFO), set: Arc::new(|_| true) };
@@ -75,7 +79,7 @@ async fn with_one_only_roles_pass_and_browsers_are_not_asked_by_a_box() {
 #[tokio::test(flavor = "current_thread")]
 async fn a_cookie_stands_for_its_role_and_changes_need_the_page() {
     let app = app(true);
-    app.sessions().add(Cookie::new([7; 16]), "ada".to_owned());
+    app.sessions().add(Cookie::new([7; 16]), login("ada"));
     let line = format!("helenus-10000={}", "07".repeat(16));
     let cookie = ("cookie", line.as_str());
     // The shard would be asked for ada's permissions, and there is none.

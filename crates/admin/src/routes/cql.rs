@@ -8,9 +8,10 @@ use axum::body::to_bytes;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, header};
 use axum::routing::post;
+use login::{LoggedIn, Ticket};
 
 use crate::access::Role;
-use crate::ask::{Answer, Question, Ticket};
+use crate::ask::{Answer, Question};
 use crate::cql::{self, Asked};
 use crate::json::{Json, Reply};
 use crate::need::CQL_PATH;
@@ -44,10 +45,10 @@ async fn run(State(app): State<App>, request: Request) -> Reply {
         return Err(Problem::unavailable("CQL is not available: the node is shutting down or drained"));
     }
     let native = reachable(process.native);
-    let Some(Role(role)) = role.filter(|_| !asked.has_login()) else {
+    let Some(Role(login)) = role.filter(|_| !asked.has_login()) else {
         return Ok(Json(cql::run(native, &asked).await));
     };
-    let ticket = draw(&app, role).await?;
+    let ticket = draw(&app, login).await?;
     let asked = asked.with_ticket(&ticket);
     app.tell_all(Question::AdmitTicket(ticket.clone())).await?;
     let answer = cql::run(native, &asked).await;
@@ -57,9 +58,9 @@ async fn run(State(app): State<App>, request: Request) -> Reply {
 }
 
 /// A ticket by which the statement runs as the role that asks.
-async fn draw(app: &App, role: String) -> Result<Ticket, Problem> {
-    match app.ask(0, Question::DrawTicket { role: role.clone() }).await? {
-        Answer::LoggedIn { secret } => Ok(Ticket { role, secret }),
+async fn draw(app: &App, login: LoggedIn) -> Result<Ticket, Problem> {
+    match app.ask(0, Question::DrawTicket(login)).await? {
+        Answer::Drawn(ticket) => Ok(ticket),
         _ => Err(Problem::mixed_up()),
     }
 }

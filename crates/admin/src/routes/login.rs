@@ -39,9 +39,10 @@ async fn log_in(State(app): State<App>, request: Request) -> Result<Response, Pr
     let body = body.ok().and_then(Result::ok).ok_or_else(|| Problem::bad_request("cannot read the request body"))?;
     let (user, password) = read(&body)
         .ok_or_else(|| Problem::bad_request("a login is a JSON object with the strings user and password"))?;
-    let cookie = Cookie::new(access::log_in(&app, &head, user.clone(), password).await?);
-    app.sessions().add(cookie, user.clone());
-    Ok(([(header::SET_COOKIE, cookie.set(port))], Json(json!({"role": user}))).into_response())
+    let (login, secret) = access::log_in(&app, &head, user, password).await?;
+    let (cookie, said) = (Cookie::new(secret), Json(json!({"role": login.role()})));
+    app.sessions().add(cookie, login);
+    Ok(([(header::SET_COOKIE, cookie.set(port))], said).into_response())
 }
 
 async fn log_out(State(app): State<App>, request: Request) -> Result<Response, Problem> {

@@ -14,8 +14,8 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use admin::{
-    Answer, CompactionFacts, DrainStep, EndedCompactionFacts, Need, Question, QuestionResponder, QuestionSeat, Refusal,
-    ScrubFacts, SnapshotFacts, SnapshotStep, TableName, Ticket,
+    Answer, CompactionFacts, DrainStep, EndedCompactionFacts, Question, QuestionResponder, QuestionSeat, Refusal,
+    ScrubFacts, SnapshotFacts, SnapshotStep, TableName,
 };
 use cluster::coordinator::{Hints, answer_nanos, set_stream_throughput, stream_throughput};
 use login::Hasher;
@@ -236,17 +236,14 @@ impl Operator {
             }
             Question::Repair(order) => self.repair(order).await,
             Question::LogIn(attempt) => self.log_in(attempt).await,
-            Question::Admit { role, need } => self.admit(&role, need),
-            Question::DrawTicket { role } => {
-                self.admit(&role, Need::Login)?;
-                self.draw()
-            }
-            Question::AdmitTicket(Ticket { role, secret }) => {
-                self.server.admit_ticket(server::Ticket { role, secret });
+            Question::Admit { login, need } => self.admit(&login, need),
+            Question::DrawTicket(login) => self.draw_ticket(&login),
+            Question::AdmitTicket(ticket) => {
+                self.server.admit_ticket(ticket);
                 Ok(Answer::Done)
             }
-            Question::EndTicket(Ticket { role, secret }) => {
-                self.server.end_ticket(&server::Ticket { role, secret });
+            Question::EndTicket(ticket) => {
+                self.server.end_ticket(&ticket);
                 Ok(Answer::Done)
             }
             Question::Drain(step) => self.drain(step).await,

@@ -3,7 +3,8 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use admin::{Answer, LoginAttempt, Need, Refusal};
-use auth::{Actor, Credentials, Objects, StatementKind, login_forbidden, requirements};
+use auth::{Actor, Credentials, Objects, StatementKind, requirements};
+use login::{LoggedIn, Ticket};
 use runtime::fill_secret;
 
 use super::{Done, Operator};
@@ -21,29 +22,32 @@ impl Operator {
         let verified = hasher.verify(from, hash.clone(), credentials).await;
         let is_password = verified.map_err(|overloaded| Refusal::Busy(overloaded.to_string()))?;
         // By the state of this moment: the role may have changed while its password was verified.
-        let logged_in = self.engine.access().state().log_in(&name, &hash, is_password);
-        logged_in.map_err(|error| {
+        let judged = LoggedIn::judge(self.engine.access().state(), name, hash, is_password);
+        let login = judged.map_err(|error| {
             tracing::debug!(%from, message = %error, "operator login refused");
             Refusal::Unauthenticated(error.to_string())
         })?;
-        self.draw()
+        Ok(Answer::LoggedIn { login, secret: self.secret()? })
     }
 
-    /// Draws a secret.
-    pub(super) fn draw(&self) -> Done {
+    /// Draws a ticket for a login that holds.
+    pub(super) fn draw_ticket(&self, login: &LoggedIn) -> Done {
+        self.admit(login, Need::Login)?;
+        Ok(Answer::Drawn(Ticket { role: login.role().to_owned(), secret: self.secret()? }))
+    }
+
+    fn secret(&self) -> Result<[u8; 16], Refusal> {
         let mut secret = [0; 16];
         let drawn = fill_secret(&self.runtime, &mut secret);
         drawn.map_err(|error| Refusal::Failed(format!("the system has no random bytes: {error}")))?;
-        Ok(Answer::LoggedIn { secret })
+        Ok(secret)
     }
 
-    /// Refuses what a role may not ask for. One that was dropped, or lost LOGIN, since it logged in may ask for nothing.
-    pub(super) fn admit(&self, role: &str, need: Need) -> Done {
+    /// Refuses what a role may not ask for. One that was dropped, has another password, or lost LOGIN, since it logged in may ask for nothing.
+    pub(super) fn admit(&self, login: &LoggedIn, need: Need) -> Done {
         let access = self.engine.access();
-        if !access.state().may_log_in(role) {
-            return Err(Refusal::Unauthenticated(login_forbidden(role)));
-        }
-        let subject = access.subject(Actor::Role(role));
+        login.holds(access.state()).map_err(|error| Refusal::Unauthenticated(error.to_string()))?;
+        let subject = access.subject(Actor::Role(login.role()));
         let check = |kind, mbean: Option<&str>| {
             let objects = Objects { mbean: mbean.unwrap_or_default().to_owned(), ..Objects::default() };
             subject.check_all(&requirements(kind, &objects))
