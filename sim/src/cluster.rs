@@ -10,8 +10,8 @@ use std::time::Duration;
 use crate::site::Site;
 use admin::Questions;
 use helenus::config::{
-    AccessConfig, CommitLogSync, Compression, Config, FixedNode, FixedRing, Guardrails, HintOptions, Secret,
-    TimeoutOptions, Tokens,
+    AccessConfig, AuditOptions, CommitLogSync, Compression, Config, FixedNode, FixedRing, Guardrails, HintOptions,
+    Secret, TimeoutOptions, Tokens,
 };
 use helenus::node::{self, NodeError, Ready};
 use planted::Planted;
@@ -360,6 +360,7 @@ pub(crate) fn config(options: NodeOptions, listen: SocketAddr, shards: u16) -> C
         client_tls: None,
         api_tls: None,
         access: AccessConfig::open(),
+        audit: AuditOptions::new(PathBuf::from(DATA).join("audit")),
         api: None,
         metrics: None,
         insecure: false,

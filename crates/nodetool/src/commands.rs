@@ -1,5 +1,6 @@
 //! The commands: each asks, and makes a report of the answers.
 
+mod auditlog;
 mod autocompaction;
 mod cms;
 mod compaction;
@@ -101,6 +102,9 @@ pub(crate) fn run(command: &Command, node: &mut dyn Surroundings) -> Result<Answ
         Command::ListPendingHints => handoff::pending(node),
         Command::GetTimeout(arguments) => timeouts::get(arguments, node),
         Command::SetTimeout(arguments) => timeouts::set(arguments, node),
+        Command::EnableAuditLog(arguments) => auditlog::enable(arguments, node),
+        Command::DisableAuditLog => auditlog::disable(node),
+        Command::GetAuditLog => auditlog::get(node),
         Command::TopPartitions(arguments) => toppartitions::run(arguments, node),
     }
 }

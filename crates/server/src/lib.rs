@@ -7,6 +7,7 @@
 
 mod acceptor;
 mod arrival;
+mod audited;
 mod budget;
 mod buffers;
 mod connection;

@@ -158,15 +158,69 @@ fn told(request: Opcode, reply: &[u8]) -> Told {
     }
 }
 
-/// Where a reply's message begins: behind the warnings, if it has any.
+/// What a reply says, as the audit log has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reply<'a> {
+    /// A refusal.
+    Error {
+        /// Its sentence.
+        message: &'a str,
+        /// The client lacks a permission, or its login.
+        is_unauthorized: bool,
+    },
+    /// Rows.
+    Rows,
+    /// The id of a prepared statement.
+    Prepared([u8; 16]),
+    /// Any other success.
+    Done,
+}
+
+impl<'a> Reply<'a> {
+    /// Reads a whole frame; `None`: it is none that answers a request of the engine.
+    #[inline]
+    pub(crate) fn read(reply: &'a [u8]) -> Option<Reply<'a>> {
+        const RESULT: u8 = Opcode::Result as u8;
+        const ERROR: u8 = Opcode::Error as u8;
+        let (flags, opcode) = (*reply.get(1)?, *reply.get(4)?);
+        let body = reply.get(body_start(flags, reply)?..)?;
+        let code = u32::from_be_bytes(*body.first_chunk()?);
+        match (opcode, code) {
+            (RESULT, 2) => Some(Reply::Rows),
+            (RESULT, 4) => {
+                Some(body.get(6..).and_then(<[u8]>::first_chunk).map_or(Reply::Done, |id| Reply::Prepared(*id)))
+            }
+            (RESULT, _) => Some(Reply::Done),
+            (ERROR, code) => {
+                let length = usize::from(u16::from_be_bytes(*body.get(4..)?.first_chunk()?));
+                let message = std::str::from_utf8(body.get(6..6 + length)?).unwrap_or_default();
+                Some(Reply::Error { message, is_unauthorized: code == ErrorCode::Unauthorized as u32 })
+            }
+            _ => None,
+        }
+    }
+
+    /// The id of the statement that was prepared.
+    pub(crate) fn prepared_id(self) -> Option<[u8; 16]> {
+        match self {
+            Reply::Prepared(id) => Some(id),
+            _ => None,
+        }
+    }
+}
+
+/// Where a reply's message begins: after the trace's id and the warnings, if it has any.
 #[inline]
 fn body_start(flags: u8, reply: &[u8]) -> Option<usize> {
+    /// Of a trace's id.
+    const TRACE_BYTES: usize = 16;
+    let start = if flags & Flags::TRACING.0 == 0 { HEADER_LENGTH } else { HEADER_LENGTH + TRACE_BYTES };
     if flags & Flags::WARNING.0 == 0 {
-        return Some(HEADER_LENGTH);
+        return Some(start);
     }
     let number = |at: usize| Some(u16::from_be_bytes(*reply.get(at..)?.first_chunk()?));
-    let mut at = HEADER_LENGTH + 2;
-    for _ in 0..number(HEADER_LENGTH)? {
+    let mut at = start + 2;
+    for _ in 0..number(start)? {
         at += 2 + usize::from(number(at)?);
     }
     Some(at)

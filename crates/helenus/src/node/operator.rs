@@ -3,6 +3,7 @@
 //! A question is a task of its own in the group for maintenance. Whatever goes over tables pauses.
 
 mod access;
+mod audited;
 mod facts;
 mod hints;
 mod repair;
@@ -31,6 +32,8 @@ use hints::{hint_facts, set_hints};
 use streams::stream_facts;
 use timeouts::{set_timeout, timeout};
 
+use crate::config::AuditOptions;
+
 use super::cluster::departures::Departures;
 use super::cluster::exchanging::{MoveFailed, exchange_token};
 use super::cluster::operations_asked::{abort_operation, operations_facts};
@@ -51,6 +54,8 @@ pub(super) struct Operator {
     /// The memory that all shards may use.
     pub(super) memory_bytes: u64,
     pub(super) started: Instant,
+    /// The audit log's options of the configuration.
+    pub(super) audit: AuditOptions,
     /// Where CQL is listened for.
     pub(super) native: SocketAddr,
     /// The snitch's name.
@@ -209,6 +214,7 @@ impl Operator {
                 set_timeout(self, kind, time);
                 Ok(Answer::Done)
             }
+            Question::Audit(order) => self.audit(&order),
             Question::ReloadTls => {
                 self.server.reload_tls();
                 self.internode_tls.iter().for_each(Identity::reload);

@@ -56,6 +56,7 @@ impl Operator {
             cpu_micros: process.cpu_micros,
             memory_budget: process.memory_budget,
             tls: self.tls_facts(),
+            audit: self.audit_figures(),
         })))
     }
 

@@ -1,0 +1,318 @@
+//! Entries of the audit log: of a request when it is answered, of a login when that is decided.
+//!
+//! A request whose category is not audited costs a look at its reply, and at its first word or at a memory of prepared statements; where the log is off, one comparison.
+//! Texts are redacted here, before they leave the shard; the log's thread does the rest. Not done: an entry for what was refused before it was looked at, by a limit of the
+//! server or as no request.
+
+use std::cell::{OnceCell, RefCell};
+use std::rc::Rc;
+
+use audit::{Audit, Entry, EntryType, Operation, Put, kind_of};
+use cql_protocol::request::{self, Batch, BatchQuery, Request};
+use cql_protocol::{FrameHeader, Opcode};
+use planted::Planted;
+
+use crate::connection::Connection;
+use crate::ports::Standing;
+use crate::requests::{Reply, micros_between};
+use crate::server::Inner;
+
+/// Prepared statements whose types a shard remembers.
+const KNOWN: usize = 256;
+
+/// A shard's part of the audit log.
+#[derive(Default)]
+pub(crate) struct Auditing {
+    audit: OnceCell<Audit>,
+    planted: OnceCell<Planted>,
+    known: RefCell<Vec<Option<([u8; 16], EntryType)>>>,
+}
+
+impl Auditing {
+    /// True if no entry is written.
+    #[inline]
+    pub(crate) fn is_off(&self) -> bool {
+        self.audit.get().is_none_or(Audit::is_off)
+    }
+
+    pub(crate) fn audit(&self) -> Option<&Audit> {
+        self.audit.get()
+    }
+
+    /// Opens the shard's way to the log, once.
+    pub(crate) fn open(inner: &Rc<Inner>, seat: audit::Seat, host: &str, planted: Planted) {
+        let weak = Rc::downgrade(inner);
+        let has_room = move || {
+            let Some(inner) = weak.upgrade() else { return };
+            inner.connections.borrow().values().for_each(|connection| connection.go_on_after_audit());
+        };
+        let audit = Audit::open(&inner.runtime, seat, host, has_room);
+        assert!(inner.auditing.audit.set(audit).is_ok(), "the audit log is opened once");
+        let _ = inner.auditing.planted.set(planted);
+    }
+
+    fn planted(&self) -> Planted {
+        self.planted.get().copied().unwrap_or_default()
+    }
+
+    /// The type of a prepared statement, if it is remembered. An id is its text's, so it never gets another type.
+    #[inline]
+    fn known(&self, id: &[u8; 16]) -> Option<EntryType> {
+        let known = self.known.borrow();
+        let (found, kind) = (*known.get(usize::from(id[0]) % KNOWN)?)?;
+        (found == *id).then_some(kind)
+    }
+
+    fn remember(&self, id: [u8; 16], kind: EntryType) {
+        let mut known = self.known.borrow_mut();
+        known.resize(KNOWN, None);
+        known[usize::from(id[0]) % KNOWN] = Some((id, kind));
+    }
+}
+
+/// A request that is answered.
+#[derive(Clone, Copy)]
+pub(crate) struct Audited<'a> {
+    pub(crate) header: &'a FrameHeader,
+    pub(crate) body: &'a [u8],
+    pub(crate) reply: &'a [u8],
+    /// The session's keyspace when it came.
+    pub(crate) keyspace: Option<&'a str>,
+    /// Its arrival, by the shard's clock.
+    pub(crate) arrived: runtime::Instant,
+}
+
+/// The parts of an entry that are the same in all entries of a request.
+struct Common<'a> {
+    connection: &'a Connection,
+    timestamp_ms: i64,
+    batch: Option<[u8; 16]>,
+    error: Option<String>,
+}
+
+impl Common<'_> {
+    fn entry(&self, kind: EntryType, operation: Operation) -> Entry {
+        let Connection { session, .. } = self.connection;
+        Entry {
+            kind,
+            user: session.actor().name().to_owned(),
+            source: self.connection.address(),
+            timestamp_ms: self.timestamp_ms,
+            keyspace: None,
+            operation,
+            batch: self.batch,
+            prepared: None,
+            error: self.error.clone(),
+        }
+    }
+}
+
+impl Connection {
+    /// Writes a request to the audit log, if it is on.
+    #[inline]
+    pub(crate) fn audit(&self, request: Audited<'_>) {
+        if !self.server.auditing.is_off() {
+            self.audit_request(request);
+        }
+    }
+
+    /// The type of an entry; `None`: no such entries are written.
+    #[inline]
+    fn audited_kind(&self, audit: &Audit, request: &Audited<'_>, reply: &Reply<'_>) -> Option<EntryType> {
+        let kind = match (reply, request.header.opcode) {
+            (Reply::Error { is_unauthorized: true, .. }, _) => EntryType::UnauthorizedAttempt,
+            (Reply::Error { .. }, _) => EntryType::RequestFailure,
+            (_, Opcode::Prepare) => EntryType::PrepareStatement,
+            (_, Opcode::Batch) => EntryType::Batch,
+            (reply, opcode) => {
+                let message = request::message(request.header, request.body).ok()?;
+                match request::first_prepared(opcode, message) {
+                    Some(id) => self.kind_of_prepared(&id, reply),
+                    // The text's length is before it.
+                    None => kind_of_bytes(message.get(4..)?).unwrap_or_else(|| kind_of_reply(reply)),
+                }
+            }
+        };
+        audit.wants(kind.category()).then_some(kind)
+    }
+
+    fn kind_of_prepared(&self, id: &[u8; 16], reply: &Reply<'_>) -> EntryType {
+        let server = &self.server;
+        server.auditing.known(id).unwrap_or_else(|| {
+            let text = server.engine.summary_by_id(&self.session, id).statement;
+            let Some(kind) = kind_of(&text) else { return kind_of_reply(reply) };
+            server.auditing.remember(*id, kind);
+            kind
+        })
+    }
+
+    fn audit_request(&self, request: Audited<'_>) {
+        let server = &self.server;
+        let (Some(audit), Some(reply)) = (server.auditing.audit(), Reply::read(request.reply)) else { return };
+        let Some(kind) = self.audited_kind(audit, &request, &reply) else { return };
+        if audit.wants_user(self.session.actor().name()) {
+            self.put_request(audit, kind, &request, &reply);
+        }
+    }
+
+    #[cold]
+    fn put_request(&self, audit: &Audit, kind: EntryType, request: &Audited<'_>, reply: &Reply<'_>) {
+        let (server, planted) = (&self.server, self.server.auditing.planted());
+        let micros = micros_between(request.arrived, server.runtime.now());
+        let arrived = server.runtime.wall_clock_micros().saturating_sub(i64::try_from(micros).unwrap_or(i64::MAX));
+        let mut common = Common { connection: self, timestamp_ms: arrived / 1000, batch: None, error: None };
+        let error = match reply {
+            Reply::Error { message, .. } => Some(*message),
+            _ => None,
+        };
+        let of_session = || request.keyspace.map(str::to_owned);
+        let text = |text: &str, keyspace: Option<&str>| {
+            let error = error.map(|message| Operation::message(message, text, planted));
+            let entry = common.entry(kind, Operation::statement(text, planted));
+            Entry { keyspace: keyspace.map(str::to_owned).or_else(of_session), error, ..entry }
+        };
+        let entry = match Request::decode(request.header, request.body) {
+            Ok(Request::Query(query)) => text(query.text, query.params.keyspace),
+            Ok(Request::Prepare(prepare)) => {
+                let prepared = reply.prepared_id();
+                Entry { prepared, ..text(prepare.text, prepare.keyspace) }
+            }
+            Ok(Request::Execute(execute)) => {
+                common.error = error.map(|message| Operation::message(message, "", planted));
+                self.entry_of_prepared(&common, kind, execute.id)
+            }
+            Ok(Request::Batch(batch)) => {
+                common.error = error.map(|message| message_about(&batch, message, planted));
+                return self.put_batch(audit, kind, common, request, &batch);
+            }
+            _ => return,
+        };
+        self.put(audit, entry);
+    }
+
+    /// An entry of a prepared statement. Its text is known to the engine alone, which tells of the first 200 signs.
+    fn entry_of_prepared(&self, common: &Common<'_>, kind: EntryType, id: &[u8]) -> Entry {
+        let summary = self.server.engine.summary_by_id(&self.session, id);
+        let entry = common.entry(kind, Operation::statement(&summary.statement, self.server.auditing.planted()));
+        let keyspace = Some(summary.keyspace).filter(|keyspace| !keyspace.is_empty());
+        Entry { keyspace, prepared: id.try_into().ok(), ..entry }
+    }
+
+    /// A batch has an entry of its own, and one for each of its statements; one that is refused has its own alone, as in Cassandra.
+    fn put_batch(
+        &self,
+        audit: &Audit,
+        kind: EntryType,
+        mut common: Common<'_>,
+        request: &Audited<'_>,
+        batch: &Batch<'_>,
+    ) {
+        let runtime = &self.server.runtime;
+        let random = (u128::from(runtime.random_u64()) << 64) | u128::from(runtime.random_u64());
+        // Version 4, as Java's random UUIDs are.
+        let id = (random & !(0xf000 << 64) & !(3 << 62)) | (0x4000 << 64) | (2 << 62);
+        common.batch = Some(id.to_be_bytes());
+        let count = batch.len();
+        let told = match common.error {
+            Some(_) => format!("BATCH of {count} statements at consistency {}", batch.params.consistency.name()),
+            None => format!("BATCH of [{count}] statements"),
+        };
+        self.put(audit, common.entry(kind, Operation::told(told)));
+        if common.error.is_some() {
+            return;
+        }
+        let planted = self.server.auditing.planted();
+        for statement in batch.statements() {
+            let entry = match statement.query {
+                BatchQuery::Prepared(id) => {
+                    let entry = self.entry_of_prepared(&common, EntryType::Update, id);
+                    let kind = kind_of(entry.text()).unwrap_or(EntryType::Update);
+                    Entry { kind, ..entry }
+                }
+                BatchQuery::Text(text) => {
+                    let kind = kind_of(text).unwrap_or(EntryType::Update);
+                    let keyspace = batch.params.keyspace.or(request.keyspace).map(str::to_owned);
+                    Entry { keyspace, ..common.entry(kind, Operation::statement(text, planted)) }
+                }
+            };
+            self.put(audit, entry);
+        }
+    }
+
+    /// Writes a request whose write the log could not sync: its entry says that it succeeded, and the client hears that it did not.
+    #[cold]
+    pub(crate) fn audit_failed_sync(&self, id: Option<[u8; 16]>, error: &str) {
+        let kind = EntryType::RequestFailure;
+        let server = &self.server;
+        let Some(audit) = server.auditing.audit().filter(|audit| audit.wants(kind.category())) else { return };
+        if !audit.wants_user(self.session.actor().name()) {
+            return;
+        }
+        let timestamp_ms = server.runtime.wall_clock_micros() / 1000;
+        let common = Common { connection: self, timestamp_ms, batch: None, error: Some(error.to_owned()) };
+        let entry = match id {
+            Some(id) => self.entry_of_prepared(&common, kind, &id),
+            None => common.entry(kind, Operation::told("commit log sync failed")),
+        };
+        self.put(audit, entry);
+    }
+
+    /// Writes a login, that of `name` if it gave one; `error` is its refusal.
+    #[cold]
+    pub(crate) fn audit_login(&self, name: Option<&str>, error: Option<&str>) {
+        let server = &self.server;
+        let (kind, told) = match error {
+            None => (EntryType::LoginSuccess, "LOGIN SUCCESSFUL"),
+            Some(_) => (EntryType::LoginError, "LOGIN FAILURE"),
+        };
+        let Some(audit) = server.auditing.audit().filter(|audit| audit.wants(kind.category())) else { return };
+        let name = name.unwrap_or_else(|| self.session.actor().name());
+        if !audit.wants_user(name) {
+            return;
+        }
+        let timestamp_ms = server.runtime.wall_clock_micros() / 1000;
+        let common = Common { connection: self, timestamp_ms, batch: None, error: error.map(str::to_owned) };
+        let entry = common.entry(kind, Operation::told(told));
+        self.put(audit, Entry { user: name.to_owned(), ..entry });
+    }
+
+    /// Writes that the owner of the process has come, who needs no login.
+    pub(crate) fn audit_maintenance(&self) {
+        if matches!(self.counted.standing(), Standing::Maintenance) {
+            self.audit_login(None, None);
+        }
+    }
+
+    fn put(&self, audit: &Audit, entry: Entry) {
+        if audit.put(entry) == Put::KeptFull {
+            self.wait_for_audit();
+        }
+    }
+}
+
+/// A message about a batch, without the passwords of its statements.
+fn message_about(batch: &Batch<'_>, message: &str, planted: Planted) -> String {
+    let texts = batch.statements().filter_map(|statement| match statement.query {
+        BatchQuery::Text(text) => Some(text),
+        BatchQuery::Prepared(_) => None,
+    });
+    let message = Operation::message(message, "", planted);
+    texts.fold(message, |message, text| Operation::message(&message, text, planted))
+}
+
+/// The type of a statement, by the first words of a text whose end does not matter.
+fn kind_of_bytes(text: &[u8]) -> Option<EntryType> {
+    /// As many bytes as hold the words, with comments of some length before them.
+    const BEGIN: usize = 256;
+    let begin = text.get(..BEGIN).unwrap_or(text);
+    let valid = begin.utf8_chunks().next().map_or("", |chunk| chunk.valid());
+    kind_of(valid).or_else(|| kind_of(std::str::from_utf8(text).ok()?))
+}
+
+/// The type where the text of a statement that was answered says nothing.
+fn kind_of_reply(reply: &Reply<'_>) -> EntryType {
+    match reply {
+        Reply::Rows => EntryType::Select,
+        _ => EntryType::Update,
+    }
+}
