@@ -172,7 +172,7 @@ fn no_password_is_in_it_in_any_form() {
         format!("ALTER ROLE r1 WITH PASSWORD = $${SECRET}$$"),
         format!("ALTER USER r2 WITH PASSWORD '{SECRET}'"),
         format!("ALTER ROLE r1 WITH HASHED PASSWORD = '{hash}'"),
-        format!("ALTER ROLE nobody WITH PASSWORD = '{SECRET}'"),
+        format!("ALTER ROLE missing WITH PASSWORD = '{SECRET}'"),
         format!("CREATE ROLE x WITH PASSWORD = '{SECRET}' AND AND"),
         format!("CREATE ROLE x WITH PASSWORD = '{SECRET}"),
         format!("CREATE ROLE x WITH PASSWORD '{SECRET}'"),
@@ -319,7 +319,7 @@ fn without_block_what_finds_the_queue_full_is_dropped_and_counted() {
 }
 
 #[test]
-fn with_block_a_disk_that_fails_holds_up_who_is_audited_and_nobody_else() {
+fn with_block_a_disk_that_fails_holds_up_who_is_audited_and_no_other() {
     let (builder, server) = flooded("max_queue_weight: 1");
     let dir = builder.data().join("audit");
     std::fs::write(&dir, "in the way").expect("the folder can be written");

@@ -13,13 +13,13 @@ use crate::options::Options;
 /// The most that the thread takes at a time, bytes of weight: room comes back in pieces.
 const TAKEN_MAX: usize = 1 << 20;
 
-/// What came of an entry.
+/// The end of an entry that was put.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub enum Put {
     /// It is in the queue.
     Kept,
-    /// It is in the queue, which is full: the shard is told when there is room.
+    /// It is in the queue, which is full: the shard is notified when there is room.
     KeptFull,
     /// The queue is full; it is dropped and counted.
     Dropped,
@@ -42,18 +42,18 @@ pub struct Figures {
     pub is_on: bool,
 }
 
-/// A shard that an entry of its found the queue full.
+/// A shard whose entry found the queue full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Wait {
     /// It waits for nothing.
     No,
-    /// It is to be told of room.
+    /// It is to be notified of room.
     ForRoom,
-    /// It was told, and has not looked yet: whoever waits there now is woken by that.
-    Told,
+    /// It was notified, and has not looked yet: connections that wait there now are woken by that.
+    Notified,
 }
 
-/// What the thread goes by.
+/// Settings of the thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Settings {
     pub(crate) options: Options,
@@ -70,7 +70,7 @@ pub(crate) struct Work {
     pub(crate) settings: Option<Settings>,
 }
 
-/// What the thread has done.
+/// Outcome of the thread's work.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Done {
     /// The weight of the work, if that is over.
@@ -188,7 +188,7 @@ impl Desk {
         std::mem::take(&mut self.is_changed).then(|| self.settings.clone())
     }
 
-    /// Takes note of what the thread has done. Gives the shards that are to be told of room.
+    /// Takes note of what the thread has done. Gives the shards that are to be notified of room.
     pub(crate) fn finish(&mut self, done: Done) -> Vec<(ShardId, ())> {
         self.taken_weight = self.taken_weight.checked_sub(done.weight).expect("no more is done than was taken");
         self.figures.written += done.written;
@@ -200,7 +200,7 @@ impl Desk {
         }
         let waits = self.waits.iter_mut().enumerate().filter(|(_, wait)| **wait == Wait::ForRoom);
         let tell = |(shard, wait): (usize, &mut Wait)| {
-            *wait = Wait::Told;
+            *wait = Wait::Notified;
             (ShardId(shard as u16), ())
         };
         waits.map(tell).collect()
@@ -209,7 +209,7 @@ impl Desk {
     /// A shard has been told of room, and looks: its connections are read again.
     pub(crate) fn has_looked(&mut self, shard: ShardId) {
         let wait = &mut self.waits[usize::from(shard.0)];
-        assert_eq!(*wait, Wait::Told, "a shard looks when it is told");
+        assert_eq!(*wait, Wait::Notified, "a shard looks when it is notified");
         *wait = Wait::No;
     }
 }
@@ -261,7 +261,7 @@ mod tests {
         assert_eq!(desk.finish(done), [(SHARD, ())]);
         assert_eq!(desk.put(SHARD, entry()), Put::KeptFull, "full again before the shard has looked");
         let _ = desk.take_now();
-        assert!(desk.finish(Done { weight: desk.taken_weight, ..Done::default() }).is_empty(), "it was told");
+        assert!(desk.finish(Done { weight: desk.taken_weight, ..Done::default() }).is_empty(), "it was notified");
         desk.has_looked(SHARD);
         let figures = desk.figures();
         assert_eq!((figures.written, figures.dropped, figures.failures, figures.queue_weight), (4, 0, 1, 0));
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_that_is_turned_off_holds_nobody_up() {
+    fn a_log_that_is_turned_off_holds_no_client_up() {
         let mut desk = desk(1, true);
         assert_eq!(desk.put(SHARD, entry()), Put::KeptFull);
         let work = desk.take_now().expect("there is some");

@@ -85,7 +85,7 @@ impl Entry {
         &self.operation.text
     }
 
-    /// What it takes of the queue, bytes.
+    /// Its part of the queue, bytes.
     pub(crate) fn weight(&self) -> usize {
         let length = |text: &Option<String>| text.as_ref().map_or(0, String::len);
         WEIGHT + self.user.len() + self.operation.text.len() + length(&self.keyspace) + length(&self.error)

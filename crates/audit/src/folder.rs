@@ -199,7 +199,7 @@ impl Folder {
     }
 }
 
-/// The name of a file that begins now. Where the clock went back, or two files are of one millisecond, it is the last one's with a number behind it, which sorts after it.
+/// The name of a file that begins now. Where the clock went back, or two files are of one millisecond, it is the last one's and a number, which sorts after it.
 fn name_after(last: &str, now_ms: i64) -> String {
     let name = format!("{PREFIX}{}{SUFFIX}", date::of_file(now_ms));
     if name.as_str() > last {

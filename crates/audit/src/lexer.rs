@@ -1,6 +1,6 @@
 //! Words and names of a statement's text, as far as an entry needs them.
 //!
-//! A lexer of its own: texts are cut, or no parser accepts them, and what has a name in them is told all the same.
+//! A lexer of its own: texts are cut, or no parser accepts them, and their names are found all the same.
 
 /// A piece of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -21,7 +21,7 @@ pub fn kind_of(text: &str) -> Option<EntryType> {
 
 /// The type, and what comes after the words that say it.
 fn opened(text: &str) -> Option<(EntryType, Tokens<'_>)> {
-    /// What CREATE, ALTER and DROP are about. `None`: there is no such statement.
+    /// Objects of CREATE, ALTER and DROP. `None`: there is no such statement.
     type Makes = (&'static str, [Option<EntryType>; 3]);
     use EntryType::*;
     const OBJECTS: [Makes; 13] = [
@@ -71,7 +71,7 @@ fn opened(text: &str) -> Option<(EntryType, Tokens<'_>)> {
     Some((kind, tokens))
 }
 
-/// What a statement is about. Nothing for those that are about roles, for a batch, and for a text that is none.
+/// The object of a statement. Nothing for those that are about roles, for a batch, and for a text that is none.
 pub(crate) fn target(text: &str) -> Target {
     use EntryType::*;
     let Some((kind, mut tokens)) = opened(text) else { return Target::default() };
@@ -98,7 +98,7 @@ pub(crate) fn target(text: &str) -> Target {
         return Target { keyspace: tokens.name(), ..Target::default() };
     }
     if matches!(kind, CreateIndex | CreateTrigger | DropTrigger) {
-        // Named first, or not at all; it is of the keyspace of the table behind ON.
+        // Named first, or not at all; it is of the keyspace of the table that follows ON.
         let name = if tokens.pass("ON") { None } else { tokens.name() };
         if name.is_some() {
             tokens.pass_up_to("ON");

@@ -35,20 +35,21 @@ pub fn seats(shards: u16, options: Options) -> (Thread, Vec<Seat>) {
 
 /// The thread, for [`runtime::run_beside`]. It ends when all shards have, after the entries that wait.
 pub fn companion(thread: Thread) -> Companion {
-    Companion { name: "audit", is_background: true, body: Box::new(move || Writer::new().run(&thread.0)) }
+    // Not in the background: where shards use all processor time, clients would wait for its turns.
+    Companion { name: "audit", is_background: false, body: Box::new(move || Writer::new().run(&thread.0)) }
 }
 
-/// What is to be done next.
+/// The next step.
 enum Next {
     Work(Work),
-    /// What could not be written is tried again.
+    /// Lines that could not be written are tried again.
     Again(Option<Settings>),
 }
 
 struct Writer {
     settings: Option<Settings>,
     folder: Option<Folder>,
-    /// What is not written yet of the work under way, and what that weighs.
+    /// Lines of the work under way that are not written yet, and its weight.
     lines: Lines,
     weight: usize,
     /// The next try; `None`: nothing has failed.

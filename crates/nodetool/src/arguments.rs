@@ -753,7 +753,7 @@ pub(crate) struct SetTimeout {
     pub(crate) timeout_in_ms: i64,
 }
 
-/// What is not given is that of the node's configuration.
+/// Options that are not given are those of the node's configuration.
 #[derive(Debug, Args)]
 pub(crate) struct EnableAuditLog {
     /// BinAuditLogger or FileAuditLogger: both write lines of JSON

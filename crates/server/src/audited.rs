@@ -90,7 +90,13 @@ struct Common<'a> {
     error: Option<String>,
 }
 
-impl Common<'_> {
+impl<'a> Common<'a> {
+    /// Those of an entry that is made now.
+    fn now(connection: &'a Connection, error: Option<&str>) -> Common<'a> {
+        let timestamp_ms = connection.server.runtime.wall_clock_micros() / 1000;
+        Common { connection, timestamp_ms, batch: None, error: error.map(str::to_owned) }
+    }
+
     fn entry(&self, kind: EntryType, operation: Operation) -> Entry {
         let Connection { session, .. } = self.connection;
         Entry {
@@ -107,18 +113,32 @@ impl Common<'_> {
     }
 }
 
-impl Connection {
-    /// Writes a request to the audit log, if it is on.
+impl Auditing {
+    /// Writes a request of a connection to the audit log, if it is on.
     #[inline]
-    pub(crate) fn audit(&self, request: Audited<'_>) {
-        if !self.server.auditing.is_off() {
-            self.audit_request(request);
+    pub(crate) fn request(&self, connection: &Connection, request: Audited<'_>) {
+        if !self.is_off() {
+            self.answered(connection, request);
+        }
+    }
+
+    fn answered(&self, connection: &Connection, request: Audited<'_>) {
+        let (Some(audit), Some(reply)) = (self.audit(), Reply::read(request.reply)) else { return };
+        let Some(kind) = self.kind(connection, audit, &request, &reply) else { return };
+        if audit.wants_user(connection.session.actor().name()) {
+            self.put_request(connection, audit, kind, &request, &reply);
         }
     }
 
     /// The type of an entry; `None`: no such entries are written.
     #[inline]
-    fn audited_kind(&self, audit: &Audit, request: &Audited<'_>, reply: &Reply<'_>) -> Option<EntryType> {
+    fn kind(
+        &self,
+        connection: &Connection,
+        audit: &Audit,
+        request: &Audited<'_>,
+        reply: &Reply<'_>,
+    ) -> Option<EntryType> {
         let kind = match (reply, request.header.opcode) {
             (Reply::Error { is_unauthorized: true, .. }, _) => EntryType::UnauthorizedAttempt,
             (Reply::Error { .. }, _) => EntryType::RequestFailure,
@@ -127,7 +147,7 @@ impl Connection {
             (reply, opcode) => {
                 let message = request::message(request.header, request.body).ok()?;
                 match request::first_prepared(opcode, message) {
-                    Some(id) => self.kind_of_prepared(&id, reply),
+                    Some(id) => self.kind_of_prepared(connection, &id, reply),
                     // The text's length is before it.
                     None => kind_of_bytes(message.get(4..)?).unwrap_or_else(|| kind_of_reply(reply)),
                 }
@@ -136,31 +156,28 @@ impl Connection {
         audit.wants(kind.category()).then_some(kind)
     }
 
-    fn kind_of_prepared(&self, id: &[u8; 16], reply: &Reply<'_>) -> EntryType {
-        let server = &self.server;
-        server.auditing.known(id).unwrap_or_else(|| {
-            let text = server.engine.summary_by_id(&self.session, id).statement;
+    fn kind_of_prepared(&self, connection: &Connection, id: &[u8; 16], reply: &Reply<'_>) -> EntryType {
+        self.known(id).unwrap_or_else(|| {
+            let text = connection.server.engine.summary_by_id(&connection.session, id).statement;
             let Some(kind) = kind_of(&text) else { return kind_of_reply(reply) };
-            server.auditing.remember(*id, kind);
+            self.remember(*id, kind);
             kind
         })
     }
 
-    fn audit_request(&self, request: Audited<'_>) {
-        let server = &self.server;
-        let (Some(audit), Some(reply)) = (server.auditing.audit(), Reply::read(request.reply)) else { return };
-        let Some(kind) = self.audited_kind(audit, &request, &reply) else { return };
-        if audit.wants_user(self.session.actor().name()) {
-            self.put_request(audit, kind, &request, &reply);
-        }
-    }
-
     #[cold]
-    fn put_request(&self, audit: &Audit, kind: EntryType, request: &Audited<'_>, reply: &Reply<'_>) {
-        let (server, planted) = (&self.server, self.server.auditing.planted());
-        let micros = micros_between(request.arrived, server.runtime.now());
-        let arrived = server.runtime.wall_clock_micros().saturating_sub(i64::try_from(micros).unwrap_or(i64::MAX));
-        let mut common = Common { connection: self, timestamp_ms: arrived / 1000, batch: None, error: None };
+    fn put_request(
+        &self,
+        connection: &Connection,
+        audit: &Audit,
+        kind: EntryType,
+        request: &Audited<'_>,
+        reply: &Reply<'_>,
+    ) {
+        let (runtime, planted) = (&connection.server.runtime, self.planted());
+        let micros = micros_between(request.arrived, runtime.now());
+        let arrived = runtime.wall_clock_micros().saturating_sub(i64::try_from(micros).unwrap_or(i64::MAX));
+        let mut common = Common { connection, timestamp_ms: arrived / 1000, batch: None, error: None };
         let error = match reply {
             Reply::Error { message, .. } => Some(*message),
             _ => None,
@@ -187,13 +204,14 @@ impl Connection {
             }
             _ => return,
         };
-        self.put(audit, entry);
+        put(connection, audit, entry);
     }
 
     /// An entry of a prepared statement. Its text is known to the engine alone, which tells of the first 200 signs.
     fn entry_of_prepared(&self, common: &Common<'_>, kind: EntryType, id: &[u8]) -> Entry {
-        let summary = self.server.engine.summary_by_id(&self.session, id);
-        let entry = common.entry(kind, Operation::statement(&summary.statement, self.server.auditing.planted()));
+        let connection = common.connection;
+        let summary = connection.server.engine.summary_by_id(&connection.session, id);
+        let entry = common.entry(kind, Operation::statement(&summary.statement, self.planted()));
         let keyspace = Some(summary.keyspace).filter(|keyspace| !keyspace.is_empty());
         Entry { keyspace, prepared: id.try_into().ok(), ..entry }
     }
@@ -207,21 +225,17 @@ impl Connection {
         request: &Audited<'_>,
         batch: &Batch<'_>,
     ) {
-        let runtime = &self.server.runtime;
-        let random = (u128::from(runtime.random_u64()) << 64) | u128::from(runtime.random_u64());
-        // Version 4, as Java's random UUIDs are.
-        let id = (random & !(0xf000 << 64) & !(3 << 62)) | (0x4000 << 64) | (2 << 62);
-        common.batch = Some(id.to_be_bytes());
+        let (connection, planted) = (common.connection, self.planted());
+        common.batch = Some(random_uuid(connection));
         let count = batch.len();
         let told = match common.error {
             Some(_) => format!("BATCH of {count} statements at consistency {}", batch.params.consistency.name()),
             None => format!("BATCH of [{count}] statements"),
         };
-        self.put(audit, common.entry(kind, Operation::told(told)));
+        put(connection, audit, common.entry(kind, Operation::told(told)));
         if common.error.is_some() {
             return;
         }
-        let planted = self.server.auditing.planted();
         for statement in batch.statements() {
             let entry = match statement.query {
                 BatchQuery::Prepared(id) => {
@@ -235,59 +249,60 @@ impl Connection {
                     Entry { keyspace, ..common.entry(kind, Operation::statement(text, planted)) }
                 }
             };
-            self.put(audit, entry);
+            put(connection, audit, entry);
         }
     }
 
-    /// Writes a request whose write the log could not sync: its entry says that it succeeded, and the client hears that it did not.
+    /// The log, if entries of this type and user are written.
+    fn wanting(&self, kind: EntryType, user: &str) -> Option<&Audit> {
+        self.audit().filter(|audit| audit.wants(kind.category()) && audit.wants_user(user))
+    }
+
+    /// Writes a request whose write the commit log could not sync: its entry says that it succeeded, and the client hears that it did not.
     #[cold]
-    pub(crate) fn audit_failed_sync(&self, id: Option<[u8; 16]>, error: &str) {
+    pub(crate) fn failed_sync(&self, connection: &Connection, id: Option<[u8; 16]>, error: &str) {
         let kind = EntryType::RequestFailure;
-        let server = &self.server;
-        let Some(audit) = server.auditing.audit().filter(|audit| audit.wants(kind.category())) else { return };
-        if !audit.wants_user(self.session.actor().name()) {
-            return;
-        }
-        let timestamp_ms = server.runtime.wall_clock_micros() / 1000;
-        let common = Common { connection: self, timestamp_ms, batch: None, error: Some(error.to_owned()) };
+        let Some(audit) = self.wanting(kind, connection.session.actor().name()) else { return };
+        let common = Common::now(connection, Some(error));
         let entry = match id {
             Some(id) => self.entry_of_prepared(&common, kind, &id),
             None => common.entry(kind, Operation::told("commit log sync failed")),
         };
-        self.put(audit, entry);
+        put(connection, audit, entry);
     }
 
     /// Writes a login, that of `name` if it gave one; `error` is its refusal.
     #[cold]
-    pub(crate) fn audit_login(&self, name: Option<&str>, error: Option<&str>) {
-        let server = &self.server;
+    pub(crate) fn login(&self, connection: &Connection, name: Option<&str>, error: Option<&str>) {
         let (kind, told) = match error {
             None => (EntryType::LoginSuccess, "LOGIN SUCCESSFUL"),
             Some(_) => (EntryType::LoginError, "LOGIN FAILURE"),
         };
-        let Some(audit) = server.auditing.audit().filter(|audit| audit.wants(kind.category())) else { return };
-        let name = name.unwrap_or_else(|| self.session.actor().name());
-        if !audit.wants_user(name) {
-            return;
-        }
-        let timestamp_ms = server.runtime.wall_clock_micros() / 1000;
-        let common = Common { connection: self, timestamp_ms, batch: None, error: error.map(str::to_owned) };
-        let entry = common.entry(kind, Operation::told(told));
-        self.put(audit, Entry { user: name.to_owned(), ..entry });
+        let name = name.unwrap_or_else(|| connection.session.actor().name());
+        let Some(audit) = self.wanting(kind, name) else { return };
+        let entry = Common::now(connection, error).entry(kind, Operation::told(told));
+        put(connection, audit, Entry { user: name.to_owned(), ..entry });
     }
 
     /// Writes that the owner of the process has come, who needs no login.
-    pub(crate) fn audit_maintenance(&self) {
-        if matches!(self.counted.standing(), Standing::Maintenance) {
-            self.audit_login(None, None);
+    pub(crate) fn maintenance(&self, connection: &Connection) {
+        if matches!(connection.counted.standing(), Standing::Maintenance) {
+            self.login(connection, None, None);
         }
     }
+}
 
-    fn put(&self, audit: &Audit, entry: Entry) {
-        if audit.put(entry) == Put::KeptFull {
-            self.wait_for_audit();
-        }
+fn put(connection: &Connection, audit: &Audit, entry: Entry) {
+    if audit.put(entry) == Put::KeptFull {
+        connection.wait_for_audit();
     }
+}
+
+/// Of version 4, as Java's random ones are.
+fn random_uuid(connection: &Connection) -> [u8; 16] {
+    let runtime = &connection.server.runtime;
+    let random = (u128::from(runtime.random_u64()) << 64) | u128::from(runtime.random_u64());
+    ((random & !(0xf000 << 64) & !(3 << 62)) | (0x4000 << 64) | (2 << 62)).to_be_bytes()
 }
 
 /// A message about a batch, without the passwords of its statements.

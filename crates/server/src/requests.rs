@@ -158,7 +158,7 @@ fn told(request: Opcode, reply: &[u8]) -> Told {
     }
 }
 
-/// What a reply says, as the audit log has it.
+/// A reply, as the audit log has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reply<'a> {
     /// A refusal.
@@ -300,5 +300,29 @@ mod tests {
         }
         let counted: Vec<_> = requests.errors().into_iter().filter(|(_, count)| *count > 0).collect();
         assert_eq!(counted, [("overloaded", 1), ("invalid", 2)]);
+    }
+
+    #[test]
+    fn a_reply_says_what_the_audit_log_has_of_it() {
+        let read = |frame: &[u8]| Reply::read(frame).map(|reply| format!("{reply:?}")).unwrap_or_default();
+        let refused = |error: &ErrorBody| reply(|out| write_error(out, Version::V4, 1, error));
+        assert_eq!(read(&refused(&ErrorBody::invalid("why"))), "Error { message: \"why\", is_unauthorized: false }");
+        let unauthorized = ErrorBody::new(cql_protocol::ErrorKind::Unauthorized, "no");
+        assert_eq!(read(&refused(&unauthorized)), "Error { message: \"no\", is_unauthorized: true }");
+        let mut void = reply(|out| write_void(out, Version::V4, 1));
+        assert_eq!(Reply::read(&void), Some(Reply::Done));
+        insert_warnings(&mut void, 0, &["one".to_owned()]);
+        // A trace's id is before the warnings.
+        void[1] |= Flags::TRACING.0;
+        void.splice(HEADER_LENGTH..HEADER_LENGTH, [0xff; 16]);
+        assert_eq!(Reply::read(&void), Some(Reply::Done));
+        for cut in 0..void.len() {
+            assert_eq!(Reply::read(&void[..cut]), None, "{cut}");
+        }
+        let mut prepared = void[..HEADER_LENGTH].to_vec();
+        prepared[1] = 0;
+        prepared.extend([0, 0, 0, 4, 0, 16]);
+        prepared.extend([7; 16]);
+        assert_eq!(Reply::read(&prepared).and_then(Reply::prepared_id), Some([7; 16]));
     }
 }

@@ -28,6 +28,7 @@ use storage::{CompactionKind, Garbage, Shard, SnapshotError};
 use tls::{Identity, OutsideFiles};
 use topology::{HostId, Token};
 
+use audited::audit;
 use hints::{hint_facts, set_hints};
 use streams::stream_facts;
 use timeouts::{set_timeout, timeout};
@@ -214,7 +215,7 @@ impl Operator {
                 set_timeout(self, kind, time);
                 Ok(Answer::Done)
             }
-            Question::Audit(order) => self.audit(&order),
+            Question::Audit(order) => audit(self, &order),
             Question::ReloadTls => {
                 self.server.reload_tls();
                 self.internode_tls.iter().for_each(Identity::reload);

@@ -89,7 +89,7 @@ impl Connection {
         };
         if matches!(outcome, Outcome::Ready | Outcome::AfterSync(_)) && !self.server.auditing.is_off() {
             let keyspace = self.session.keyspace();
-            self.audit(Audited { header, body, reply, keyspace: keyspace.as_deref(), arrived });
+            self.server.auditing.request(self, Audited { header, body, reply, keyspace: keyspace.as_deref(), arrived });
         }
         match outcome {
             Outcome::Ready => {
@@ -132,13 +132,10 @@ impl Connection {
             let start = output.ready.len();
             write_error(&mut output.ready, header.version, header.stream, &error);
             let reply = output.ready.get(start..).unwrap_or_default();
-            self.audit(Audited {
-                header,
-                body: &body,
-                reply,
-                keyspace: None,
-                arrived: self.server.runtime.poll_start(),
-            });
+            self.server.auditing.request(
+                self,
+                Audited { header, body: &body, reply, keyspace: None, arrived: self.server.runtime.poll_start() },
+            );
             return Ok(());
         }
         self.session.count_request();
@@ -245,7 +242,9 @@ impl Connection {
             self.note_request(answered, &header, body.as_ref());
         }
         let keyspace = keyspace.as_deref();
-        self.audit(Audited { header: &header, body: body.as_ref(), reply: &reply, keyspace, arrived });
+        self.server
+            .auditing
+            .request(self, Audited { header: &header, body: body.as_ref(), reply: &reply, keyspace, arrived });
         drop(body);
         self.server.budget.give_task(length);
         self.tasks.set(self.tasks.get() - 1);

@@ -36,7 +36,7 @@ pub(super) fn before_startup(
                         None => {
                             write_ready(&mut output.ready, header.version, header.stream);
                             connection.started.set(true);
-                            connection.audit_maintenance();
+                            connection.server.auditing.maintenance(connection);
                         }
                         Some(_) => {
                             write_authenticate(

@@ -32,7 +32,7 @@ pub(super) fn before_login(
             match parse_plain(response.token.unwrap_or_default()) {
                 Ok(credentials) if redeems_ticket(connection, &credentials) => {
                     log_in(connection, &credentials.name);
-                    connection.audit_login(None, None);
+                    connection.server.auditing.login(connection, None, None);
                     write_auth_success(&mut output.ready, header.version, header.stream, None);
                 }
                 Ok(credentials) => begin(connection, hasher, header, credentials),
@@ -87,7 +87,7 @@ fn begin(connection: &Rc<Connection>, hasher: &Hasher, header: &FrameHeader, cre
         match verdict {
             Ok(role) => {
                 log_in(&connection, &role);
-                connection.audit_login(None, None);
+                connection.server.auditing.login(&connection, None, None);
                 write_auth_success(&mut output.ready, header.version, header.stream, None);
             }
             Err(error) => refuse(&connection, &header, Some(&name), &error, &mut output),
@@ -123,7 +123,7 @@ fn refuse(connection: &Connection, header: &FrameHeader, name: Option<&str>, err
     let reply = output.ready.get(start..).unwrap_or_default();
     connection.server.requests.borrow_mut().classify(header.opcode, reply);
     connection.server.count(|stats| stats.logins_failed += 1);
-    connection.audit_login(Some(name.unwrap_or_default()), Some(&error.message));
+    connection.server.auditing.login(connection, Some(name.unwrap_or_default()), Some(&error.message));
     tracing::debug!(from = ?connection.address, message = %error.message, "client login refused");
 }
 

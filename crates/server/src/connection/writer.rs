@@ -137,7 +137,7 @@ async fn release(connection: Rc<Connection>) {
                     let error = ErrorBody::server_error(poisoned.to_string());
                     output.held.fail(|stream, request| {
                         write_error(&mut output.ready, version, stream, &error);
-                        connection.audit_failed_sync(request.id, &error.message);
+                        connection.server.auditing.failed_sync(&connection, request.id, &error.message);
                     });
                 }
             }
