@@ -1,4 +1,4 @@
-//! Types of entries and their categories, with Cassandra's names (`AuditLogEntryType` of 5.0).
+//! Types of entries and their categories, with the names that Cassandra 5.0 has.
 
 use std::fmt;
 

@@ -4,83 +4,15 @@
 //! Texts are redacted here, before they leave the shard; the log's thread does the rest. Not done: an entry for what was refused before it was looked at, by a limit of the
 //! server or as no request.
 
-use std::cell::{OnceCell, RefCell};
-use std::rc::Rc;
-
 use audit::{Audit, Entry, EntryType, Operation, Put, kind_of};
+use cql_protocol::Opcode;
 use cql_protocol::request::{self, Batch, BatchQuery, Request};
-use cql_protocol::{FrameHeader, Opcode};
 use planted::Planted;
 
+use crate::auditing::{Audited, Auditing};
 use crate::connection::Connection;
 use crate::ports::Standing;
 use crate::requests::{Reply, micros_between};
-use crate::server::Inner;
-
-/// Prepared statements whose types a shard remembers.
-const KNOWN: usize = 256;
-
-/// A shard's part of the audit log.
-#[derive(Default)]
-pub(crate) struct Auditing {
-    audit: OnceCell<Audit>,
-    planted: OnceCell<Planted>,
-    known: RefCell<Vec<Option<([u8; 16], EntryType)>>>,
-}
-
-impl Auditing {
-    /// True if no entry is written.
-    #[inline]
-    pub(crate) fn is_off(&self) -> bool {
-        self.audit.get().is_none_or(Audit::is_off)
-    }
-
-    pub(crate) fn audit(&self) -> Option<&Audit> {
-        self.audit.get()
-    }
-
-    /// Opens the shard's way to the log, once.
-    pub(crate) fn open(inner: &Rc<Inner>, seat: audit::Seat, host: &str, planted: Planted) {
-        let weak = Rc::downgrade(inner);
-        let has_room = move || {
-            let Some(inner) = weak.upgrade() else { return };
-            inner.connections.borrow().values().for_each(|connection| connection.go_on_after_audit());
-        };
-        let audit = Audit::open(&inner.runtime, seat, host, has_room);
-        assert!(inner.auditing.audit.set(audit).is_ok(), "the audit log is opened once");
-        let _ = inner.auditing.planted.set(planted);
-    }
-
-    fn planted(&self) -> Planted {
-        self.planted.get().copied().unwrap_or_default()
-    }
-
-    /// The type of a prepared statement, if it is remembered. An id is its text's, so it never gets another type.
-    #[inline]
-    fn known(&self, id: &[u8; 16]) -> Option<EntryType> {
-        let known = self.known.borrow();
-        let (found, kind) = (*known.get(usize::from(id[0]) % KNOWN)?)?;
-        (found == *id).then_some(kind)
-    }
-
-    fn remember(&self, id: [u8; 16], kind: EntryType) {
-        let mut known = self.known.borrow_mut();
-        known.resize(KNOWN, None);
-        known[usize::from(id[0]) % KNOWN] = Some((id, kind));
-    }
-}
-
-/// A request that is answered.
-#[derive(Clone, Copy)]
-pub(crate) struct Audited<'a> {
-    pub(crate) header: &'a FrameHeader,
-    pub(crate) body: &'a [u8],
-    pub(crate) reply: &'a [u8],
-    /// The session's keyspace when it came.
-    pub(crate) keyspace: Option<&'a str>,
-    /// Its arrival, by the shard's clock.
-    pub(crate) arrived: runtime::Instant,
-}
 
 /// The parts of an entry that are the same in all entries of a request.
 struct Common<'a> {

@@ -8,6 +8,7 @@
 mod acceptor;
 mod arrival;
 mod audited;
+mod auditing;
 mod budget;
 mod buffers;
 mod connection;

@@ -15,7 +15,7 @@ use stdx::LogHistogram;
 use tls::{FileFigures, ServerIdentity};
 
 use crate::Limits;
-use crate::audited::Auditing;
+use crate::auditing::Auditing;
 use crate::budget::Budget;
 use crate::buffers::Buffers;
 use crate::connection::Connection;
@@ -177,7 +177,14 @@ impl Server {
 
     /// Requests and logins are written to the audit log, when that is on. `host` is the node, as entries name it. For each shard, before any accepts.
     pub fn use_audit(&self, seat: audit::Seat, host: &str, planted: Planted) {
-        Auditing::open(&self.inner, seat, host, planted);
+        // Weak, because the way to the log lives inside what this uses.
+        let weak = Rc::downgrade(&self.inner);
+        let has_room = move || {
+            let Some(inner) = weak.upgrade() else { return };
+            inner.connections.borrow().values().for_each(|connection| connection.go_on_after_audit());
+        };
+        let audit = Audit::open(&self.inner.runtime, seat, host, has_room);
+        self.inner.auditing.open(audit, planted);
     }
 
     /// The shard's way to the audit log; `None`: it has none.

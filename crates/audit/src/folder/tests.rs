@@ -1,3 +1,5 @@
+//! Files on a real folder: roll, retention, starts, and a folder that cannot be made.
+
 use std::os::unix::fs::MetadataExt;
 
 use super::*;

@@ -1,3 +1,5 @@
+//! Types and objects of statements, and the parser's opinion of them.
+
 use cql_syntax::Statement;
 
 use super::*;

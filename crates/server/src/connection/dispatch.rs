@@ -11,7 +11,7 @@ use super::held::HeldRequest;
 use super::output::Output;
 use super::violation::Violation;
 use super::{Connection, handshake, login};
-use crate::audited::Audited;
+use crate::auditing::Audited;
 use crate::buffers::Buffer;
 use crate::notable::Answered;
 use crate::requests::{RequestKind, micros_between};

@@ -5,7 +5,7 @@ use admin::{Answer, AuditFacts, AuditOrder, Refusal};
 
 use super::{Done, Operator};
 
-/// Does what an operator says of the audit log, on this shard; each shard is told the same.
+/// Does what an operator says of the audit log, on this shard; each shard receives the same.
 pub(super) fn audit(operator: &Operator, order: &AuditOrder) -> Done {
     let log = operator.server.audit().ok_or_else(|| Refusal::Refused("this node has no audit log".to_owned()))?;
     match order {
