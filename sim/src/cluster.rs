@@ -12,8 +12,8 @@ use crate::site::Site;
 use admin::Questions;
 use auth::PasswordHash;
 use helenus::config::{
-    AccessConfig, Authenticator, Authorizer, CommitLogSync, Compression, Config, FixedNode, FixedRing, Guardrails,
-    HintOptions, Secret, TimeoutOptions, Tokens,
+    AccessConfig, AuditOptions, Authenticator, Authorizer, CommitLogSync, Compression, Config, FixedNode, FixedRing,
+    Guardrails, HintOptions, Secret, TimeoutOptions, Tokens,
 };
 use helenus::node::{self, NodeError, Ready};
 use planted::Planted;
@@ -379,6 +379,7 @@ pub(crate) fn config(options: NodeOptions, listen: SocketAddr, shards: u16) -> C
         client_tls: None,
         api_tls: None,
         access: access(options.logins),
+        audit: AuditOptions::new(PathBuf::from(DATA).join("audit")),
         api: None,
         metrics: None,
         insecure: false,

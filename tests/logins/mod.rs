@@ -1,5 +1,6 @@
 //! Clients that log in by password: the messages in each version, what comes before a login and what does not, the maintenance socket, and strangers.
 
+mod audit;
 mod changes;
 mod strangers;
 

@@ -39,6 +39,7 @@ const LANES: [&[Suite]; 2] = [
         Suite::Requests,
         Suite::Coordinator,
         Suite::Query,
+        Suite::Audit,
         Suite::Simulation,
         Suite::Storage,
     ],
@@ -58,6 +59,7 @@ struct Built {
     requests: PathBuf,
     coordinator: PathBuf,
     query: PathBuf,
+    audit: PathBuf,
     simulator: PathBuf,
 }
 
@@ -221,6 +223,7 @@ fn run_part(built: &Built, suite: Suite, part: &Part<'_>, bug: Option<&str>) -> 
         Suite::Requests => Command::new(&built.requests),
         Suite::Coordinator => Command::new(&built.coordinator),
         Suite::Query => Command::new(&built.query),
+        Suite::Audit => Command::new(&built.audit),
         Suite::Power | Suite::Faults => Command::new(&built.power),
         Suite::Simulation => Command::new(&built.simulator),
     };
@@ -232,7 +235,8 @@ fn run_part(built: &Built, suite: Suite, part: &Part<'_>, bug: Option<&str>) -> 
             | Suite::Membership
             | Suite::Requests
             | Suite::Coordinator
-            | Suite::Query,
+            | Suite::Query
+            | Suite::Audit,
             Part::Witnesses(names),
         ) => {
             command.args(names);
@@ -247,7 +251,10 @@ fn run_part(built: &Built, suite: Suite, part: &Part<'_>, bug: Option<&str>) -> 
         (Suite::Storage, Part::Whole) => {
             command.args(["--skip", LONG_TEST]);
         }
-        (Suite::Consensus | Suite::Membership | Suite::Requests | Suite::Coordinator | Suite::Query, Part::Whole) => {}
+        (
+            Suite::Consensus | Suite::Membership | Suite::Requests | Suite::Coordinator | Suite::Query | Suite::Audit,
+            Part::Whole,
+        ) => {}
         (Suite::Group, Part::Whole) => {
             command.args(GROUP_TESTS);
         }
@@ -303,6 +310,7 @@ fn build(budget: Duration) -> Result<Built, String> {
         requests: built::unit_tests("crates/cluster", "helenus-cluster", budget)?.program,
         coordinator: built::test("crates/cluster", "coordinator", budget)?.program,
         query: built::test("crates/query", "engine", budget)?.program,
+        audit: built::unit_tests("crates/audit", "helenus-audit", budget)?.program,
         power: built::test("tests", "recovery", budget)?.program,
     })
 }
@@ -335,6 +343,7 @@ mod tests_of_the_list {
                 Suite::Requests => "crates/cluster/src",
                 Suite::Coordinator => "crates/cluster/tests/coordinator",
                 Suite::Query => "crates/query/tests/engine",
+                Suite::Audit => "crates/audit/src",
                 Suite::Power | Suite::Faults => "tests/power",
                 // Its own tests look for these.
                 Suite::Simulation => continue,

@@ -8,8 +8,9 @@ use login::{LoggedIn, Ticket};
 use runtime::{Outside, OutsideResponder, OutsideSeat, ShardId, Unanswered};
 
 use crate::facts::{
-    CompactionFacts, EndedCompactionFacts, HintFacts, NodeFacts, OperationsFacts, ProcessFacts, RepairFacts,
-    SampledFacts, ScrubFacts, ShardFigures, SlowQuery, SnapshotFacts, StreamFacts, TableFacts, TableName, UpgradeFacts,
+    AuditFacts, CompactionFacts, EndedCompactionFacts, HintFacts, NodeFacts, OperationsFacts, ProcessFacts,
+    RepairFacts, SampledFacts, ScrubFacts, ShardFigures, SlowQuery, SnapshotFacts, StreamFacts, TableFacts, TableName,
+    UpgradeFacts,
 };
 use crate::need::Need;
 use crate::problem::Problem;
@@ -118,6 +119,8 @@ pub enum Question {
     Timeout(TimeoutKind),
     /// The time that requests of a kind have from now on.
     SetTimeout(TimeoutKind, Duration),
+    /// Something of the audit log. To all shards, but for a look.
+    Audit(AuditOrder),
     /// Look at the files of TLS certificates now.
     ReloadTls,
     /// How likely a request is traced from now on that does not ask for it.
@@ -156,6 +159,17 @@ pub enum Question {
     Drain(DrainStep),
     /// A step of a snapshot.
     Snapshot(SnapshotStep),
+}
+
+/// An order about the audit log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AuditOrder {
+    /// Say how it is.
+    Show,
+    /// Turn it on, with these options and else those of the configuration.
+    Enable(Vec<(String, String)>),
+    /// Turn it off.
+    Disable,
 }
 
 /// A name and a password. Debug text does not show the password.
@@ -343,6 +357,8 @@ pub enum Answer {
     Upgrade(UpgradeFacts),
     /// To [`Question::Operations`].
     Operations(OperationsFacts),
+    /// To [`AuditOrder::Show`].
+    Audit(Box<AuditFacts>),
     /// To [`Question::Streams`].
     Streams(StreamFacts),
     /// To [`Question::Hints`].

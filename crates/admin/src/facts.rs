@@ -213,6 +213,34 @@ pub struct NodeFacts {
     pub memory_budget: u64,
     /// The files of certificates that there are.
     pub tls: Vec<TlsFacts>,
+    /// The audit log; `None`: there is none.
+    pub audit: Option<AuditFigures>,
+}
+
+/// The audit log as it is set.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AuditFacts {
+    /// True if entries are written.
+    pub is_on: bool,
+    /// Its options by name, in Cassandra's order.
+    pub options: Vec<(String, String)>,
+}
+
+/// Counts of the audit log.
+#[derive(Debug, Clone, Copy)]
+pub struct AuditFigures {
+    /// Entries that were written.
+    pub written: u64,
+    /// Entries that were dropped.
+    pub dropped: u64,
+    /// Bytes that were written.
+    pub bytes: u64,
+    /// Writes that failed.
+    pub failures: u64,
+    /// Bytes that wait.
+    pub queue_weight: u64,
+    /// True if entries are written.
+    pub is_on: bool,
 }
 
 /// Files of certificates, as shard 0 follows them.

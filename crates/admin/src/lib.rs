@@ -27,14 +27,14 @@ mod snapshot;
 mod state;
 
 pub use ask::{
-    Answer, DrainStep, HintSwitch, LoginAttempt, Question, QuestionResponder, QuestionSeat, Questions, Refusal,
-    RepairOrder, RepairTerms, SnapshotStep, TimeoutKind, questions,
+    Answer, AuditOrder, DrainStep, HintSwitch, LoginAttempt, Question, QuestionResponder, QuestionSeat, Questions,
+    Refusal, RepairOrder, RepairTerms, SnapshotStep, TimeoutKind, questions,
 };
 pub use facts::{
-    Buckets, CompactionFacts, CopyingFacts, EndedCompactionFacts, FailedFacts, GroupFacts, HintFacts, KeyspaceFacts,
-    LifeFacts, NodeFacts, NodeHintFacts, OperationFacts, OperationsFacts, ProcessFacts, RepairFacts, RequestFacts,
-    RingNode, SampledFacts, SampledPartition, ScrubFacts, ShardFigures, SlowQuery, SnapshotFacts, StreamFacts,
-    TableFacts, TableName, TlsFacts, UpgradeFacts, UpgradeNode,
+    AuditFacts, AuditFigures, Buckets, CompactionFacts, CopyingFacts, EndedCompactionFacts, FailedFacts, GroupFacts,
+    HintFacts, KeyspaceFacts, LifeFacts, NodeFacts, NodeHintFacts, OperationFacts, OperationsFacts, ProcessFacts,
+    RepairFacts, RequestFacts, RingNode, SampledFacts, SampledPartition, ScrubFacts, ShardFigures, SlowQuery,
+    SnapshotFacts, StreamFacts, TableFacts, TableName, TlsFacts, UpgradeFacts, UpgradeNode,
 };
 pub use listen::{Bound, Endpoint, ListenError, bind};
 pub use logging::LogLevel;

@@ -33,6 +33,11 @@ impl Parameters {
         self.given.get(name).map(String::as_str).filter(|value| !value.is_empty())
     }
 
+    /// A parameter that may be left out, of which an empty one is not the same.
+    pub(crate) fn given(&self, name: &str) -> Option<&str> {
+        self.given.get(name).map(String::as_str)
+    }
+
     /// A parameter that must be there.
     pub(crate) fn needed(&self, name: &str) -> Result<&str, Problem> {
         self.text(name).ok_or_else(|| Problem::bad_request(format!("parameter '{name}' is missing")))

@@ -1,5 +1,6 @@
 //! The paths. What each of them answers is in `docs/internals/admin.md`.
 
+mod audit;
 mod cache;
 mod compaction;
 mod console;
@@ -49,6 +50,7 @@ fn rest() -> Router<App> {
         .merge(repair::routes())
         .merge(hints::routes())
         .merge(timeouts::routes())
+        .merge(audit::routes())
         .merge(cache::routes())
         .merge(compaction::routes())
         .merge(snapshots::routes())

@@ -34,7 +34,7 @@ use runtime::sync::Queue;
 use runtime::{Group, MeshSeat, Responder, Runtime, ShardId};
 use server::Listening;
 
-use crate::config::Config;
+use crate::config::{AuditOptions, Config};
 use boot_sequence::BootSequence;
 use shard::{Command, ShardNode, ShardSeats};
 
@@ -50,13 +50,16 @@ pub struct Seat {
     questions: Option<QuestionSeat>,
     /// Where the shard has passwords' hashes computed; `None`: by itself.
     passwords: Option<login::Seat>,
+    /// Where the shard puts entries of the audit log; `None`: nowhere.
+    audit: Option<audit::Seat>,
 }
 
 /// One seat per shard, to be made before the shards run. Nobody asks them from outside.
 pub fn seats(shards: u16) -> Vec<Seat> {
     let commands = runtime::mesh(shards, COMMANDS_MAX);
     let rest = query::engine_seats(shards).into_iter().zip(server::seats(shards));
-    let seat = |(commands, (engine, server))| Seat { commands, engine, server, questions: None, passwords: None };
+    let seat =
+        |(commands, (engine, server))| Seat { commands, engine, server, questions: None, passwords: None, audit: None };
     commands.into_iter().zip(rest).map(seat).collect()
 }
 
@@ -67,12 +70,26 @@ pub fn seats_for_operators(shards: u16) -> (Vec<Seat>, Questions) {
     (seats(shards).into_iter().zip(questions).map(seat).collect(), asker)
 }
 
-/// [`seats_for_operators`] of shards that have threads beside them for passwords, and these threads.
-pub fn seats_of_process(shards: u16, logins: login::Settings) -> (Vec<Seat>, Questions, login::Threads) {
-    let (seats, asker) = seats_for_operators(shards);
+/// The seats of a process's shards, and what the threads beside them are made of.
+pub struct ProcessSeats {
+    /// One per shard.
+    pub seats: Vec<Seat>,
+    /// How operators ask.
+    pub questions: Questions,
+    /// The threads that compute hashes of passwords.
+    pub passwords: login::Threads,
+    /// The thread that writes the audit log.
+    pub audit: audit::Thread,
+}
+
+/// [`seats_for_operators`] of shards that have threads beside them, and these threads.
+pub fn seats_of_process(shards: u16, logins: login::Settings, audit: AuditOptions) -> ProcessSeats {
+    let (seats, questions) = seats_for_operators(shards);
     let (threads, passwords) = login::seats(shards, logins);
-    let seat = |(seat, passwords)| Seat { passwords: Some(passwords), ..seat };
-    (seats.into_iter().zip(passwords).map(seat).collect(), asker, threads)
+    let (thread, audits) = audit::seats(shards, audit);
+    let seat = |(seat, (passwords, audit))| Seat { passwords: Some(passwords), audit: Some(audit), ..seat };
+    let seats = seats.into_iter().zip(passwords.into_iter().zip(audits)).map(seat).collect();
+    ProcessSeats { seats, questions, passwords: threads, audit: thread }
 }
 
 /// Commands under way from shard 0 to one shard. They come one after another.
@@ -101,8 +118,13 @@ pub async fn run(runtime: Runtime, seat: Seat, config: Config, ready: impl FnOnc
             tracing::error!("node command lost; this shard does not execute it");
         }
     });
-    let seats =
-        ShardSeats { engine: seat.engine, server: seat.server, questions: seat.questions, passwords: seat.passwords };
+    let seats = ShardSeats {
+        engine: seat.engine,
+        server: seat.server,
+        questions: seat.questions,
+        passwords: seat.passwords,
+        audit: seat.audit,
+    };
     let node = ShardNode::new(runtime.clone(), config.clone(), seats);
     if runtime.shard() != ShardId(0) {
         node.follow(commands).await;

@@ -11,7 +11,7 @@ use tls::OutsideCredentials;
 use crate::allocator;
 use crate::config::{Arguments, Config, Machine, print_size};
 use crate::logging;
-use crate::node::{self, Ready};
+use crate::node::{self, ProcessSeats, Ready};
 
 /// Runs a node until it is told to end.
 pub fn serve(arguments: &Arguments) -> ExitCode {
@@ -49,7 +49,8 @@ fn try_serve(arguments: &Arguments) -> Result<(), String> {
         idle_poll: config.idle_poll,
         housekeeping: Some(allocator::purge),
     };
-    let (seats, questions, passwords) = node::seats_of_process(config.shards, config.access.logins);
+    let ProcessSeats { seats, questions, passwords, audit } =
+        node::seats_of_process(config.shards, config.access.logins, config.audit.clone());
     let tls = config.api_tls.as_ref().map(OutsideCredentials::identity);
     let asks_login = config.access.authenticator.requires_login();
     let parts = admin::Parts { bound, tls, asks_login, questions, log_level, version: env!("CARGO_PKG_VERSION") };
@@ -65,7 +66,8 @@ fn try_serve(arguments: &Arguments) -> Result<(), String> {
             }
         })
         .collect();
-    let companions = admin::companion(parts).into_iter().chain(login::companions(passwords)).collect();
+    let beside = login::companions(passwords).into_iter().chain([audit::companion(audit)]);
+    let companions = admin::companion(parts).into_iter().chain(beside).collect();
     let results = runtime::run_beside(options, mains, companions).map_err(|error| error.to_string())?;
     results.into_iter().collect()
 }

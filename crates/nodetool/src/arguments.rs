@@ -398,6 +398,15 @@ pub(crate) enum Command {
     /// Accepted: a cache of Cassandra's has no configuration here
     #[command(name = "setauthcacheconfig")]
     SetAuthCacheConfig(SetAuthCacheConfig),
+    /// Enable the audit log, until the node restarts
+    #[command(name = "enableauditlog")]
+    EnableAuditLog(EnableAuditLog),
+    /// Disable the audit log, until the node restarts
+    #[command(name = "disableauditlog")]
+    DisableAuditLog,
+    /// Print the options of the audit log
+    #[command(name = "getauditlog")]
+    GetAuditLog,
     /// Sample and print the most active partitions
     #[command(name = "toppartitions", visible_alias = "profileload")]
     TopPartitions(TopPartitions),
@@ -766,6 +775,50 @@ pub(crate) struct SetTimeout {
     /// Milliseconds
     #[arg(allow_negative_numbers = true)]
     pub(crate) timeout_in_ms: i64,
+}
+
+/// Options that are not given are those of the node's configuration.
+#[derive(Debug, Args)]
+pub(crate) struct EnableAuditLog {
+    /// BinAuditLogger or FileAuditLogger: both write lines of JSON
+    #[arg(long)]
+    pub(crate) logger: Option<String>,
+    /// Keyspaces, with commas
+    #[arg(long)]
+    pub(crate) included_keyspaces: Option<String>,
+    /// Keyspaces, with commas
+    #[arg(long)]
+    pub(crate) excluded_keyspaces: Option<String>,
+    /// QUERY, DML, DDL, DCL, AUTH, ERROR, PREPARE, OTHER, with commas
+    #[arg(long)]
+    pub(crate) included_categories: Option<String>,
+    /// Categories, with commas
+    #[arg(long)]
+    pub(crate) excluded_categories: Option<String>,
+    /// Roles, with commas
+    #[arg(long)]
+    pub(crate) included_users: Option<String>,
+    /// Roles, with commas
+    #[arg(long)]
+    pub(crate) excluded_users: Option<String>,
+    /// MINUTELY, HOURLY, DAILY, …
+    #[arg(long)]
+    pub(crate) roll_cycle: Option<String>,
+    /// true: clients wait where the queue is full; false: entries are dropped
+    #[arg(long)]
+    pub(crate) blocking: Option<String>,
+    /// Bytes of entries that may wait to be written
+    #[arg(long)]
+    pub(crate) max_queue_weight: Option<String>,
+    /// Bytes of all files, above which the oldest is deleted
+    #[arg(long)]
+    pub(crate) max_log_size: Option<String>,
+    /// Not supported
+    #[arg(long)]
+    pub(crate) archive_command: Option<String>,
+    /// Ignored
+    #[arg(long)]
+    pub(crate) max_archive_retries: Option<String>,
 }
 
 #[derive(Debug, Args)]

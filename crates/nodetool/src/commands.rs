@@ -1,5 +1,6 @@
 //! The commands: each asks, and makes a report of the answers.
 
+mod auditlog;
 mod auth_caches;
 mod autocompaction;
 mod cms;
@@ -112,6 +113,9 @@ pub(crate) fn run(command: &Command, node: &mut dyn Surroundings) -> Result<Answ
         Command::InvalidateCidrPermissionsCache(_) => auth_caches::invalidate(Cache::CidrPermissions, node),
         Command::GetAuthCacheConfig(arguments) => auth_caches::config(&arguments.cache_name, node),
         Command::SetAuthCacheConfig(arguments) => auth_caches::set_config(arguments, node),
+        Command::EnableAuditLog(arguments) => auditlog::enable(arguments, node),
+        Command::DisableAuditLog => auditlog::disable(node),
+        Command::GetAuditLog => auditlog::get(node),
         Command::TopPartitions(arguments) => toppartitions::run(arguments, node),
     }
 }

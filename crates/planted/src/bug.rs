@@ -21,6 +21,8 @@ pub enum Suite {
     Membership,
     /// `crates/query/tests/engine/`: engines on a real runtime, without sockets.
     Query,
+    /// `crates/audit/src/`: entries of the audit log, and its files.
+    Audit,
     /// `crates/cluster/tests/coordinator/`: coordinators of three nodes on simulated machines, without the engine above them.
     Coordinator,
 }
@@ -330,4 +332,6 @@ bugs! {
         "The datacenters and addresses of a role are looked at once in a session, not after changes.";
     LeaderDoesNotCheck, "leader-does-not-check", Query, "permissions::a_revoke_that_is_logged_first_refuses_a_schema_statement",
         "A schema statement is planned although its role has lost the permission since it was asked for.";
+    PasswordInAudit, "password-in-audit", Audit, "entry::tests::no_password_is_in_a_line",
+        "Texts and messages are written to the audit log as they came, passwords too.";
 }

@@ -73,6 +73,8 @@ pub(crate) struct Connection {
     /// Replies were sent or a request was done: a reader that paused may go on.
     room: Notify,
     releaser_runs: Cell<bool>,
+    /// The audit log's queue is full of entries of this client: nothing is read until it has room.
+    waits_for_audit: Cell<bool>,
 }
 
 /// A connection whose first frame may come.
@@ -165,6 +167,7 @@ impl Connection {
             to_release: Notify::new(),
             room: Notify::new(),
             releaser_runs: Cell::new(false),
+            waits_for_audit: Cell::new(false),
         })
     }
 
@@ -172,6 +175,23 @@ impl Connection {
     fn must_log_in(&self) -> Option<&Hasher> {
         let hasher = self.server.passwords.get();
         hasher.filter(|_| matches!(self.counted.standing(), Standing::Unauthenticated(_)))
+    }
+
+    /// The client's address; `None`: it has gone already, or is on this machine.
+    pub(crate) fn address(&self) -> Option<SocketAddr> {
+        self.address.filter(|_| !matches!(self.counted.standing(), Standing::Maintenance))
+    }
+
+    /// Reads nothing more until the audit log has room.
+    pub(crate) fn wait_for_audit(&self) {
+        self.waits_for_audit.set(true);
+    }
+
+    /// The audit log has room.
+    pub(crate) fn go_on_after_audit(&self) {
+        if self.waits_for_audit.replace(false) {
+            self.room.notify();
+        }
     }
 
     /// Ends the verification that is under way.
@@ -205,10 +225,11 @@ impl Connection {
         }
     }
 
-    /// Whether the reader must pause: too much under way, or too much unsent.
+    /// Whether the reader must pause: too much under way, too much unsent, or an audit log without room.
     fn is_full(&self, output: &Output) -> bool {
         let limits = &self.server.budget.limits;
-        self.tasks.get() + output.held.len() >= limits.connection_requests_max
+        self.waits_for_audit.get()
+            || self.tasks.get() + output.held.len() >= limits.connection_requests_max
             || self.task_bytes.get() >= limits.connection_bytes_in_flight_max
             || output.len() >= limits.out_bytes_max
     }

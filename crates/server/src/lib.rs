@@ -7,6 +7,8 @@
 
 mod acceptor;
 mod arrival;
+mod audited;
+mod auditing;
 mod budget;
 mod buffers;
 mod connection;

@@ -158,15 +158,69 @@ fn told(request: Opcode, reply: &[u8]) -> Told {
     }
 }
 
-/// Where a reply's message begins: behind the warnings, if it has any.
+/// A reply, as the audit log has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reply<'a> {
+    /// A refusal.
+    Error {
+        /// Its sentence.
+        message: &'a str,
+        /// The client lacks a permission, or its login.
+        is_unauthorized: bool,
+    },
+    /// Rows.
+    Rows,
+    /// The id of a prepared statement.
+    Prepared([u8; 16]),
+    /// Any other success.
+    Done,
+}
+
+impl<'a> Reply<'a> {
+    /// Reads a whole frame; `None`: it is none that answers a request of the engine.
+    #[inline]
+    pub(crate) fn read(reply: &'a [u8]) -> Option<Reply<'a>> {
+        const RESULT: u8 = Opcode::Result as u8;
+        const ERROR: u8 = Opcode::Error as u8;
+        let (flags, opcode) = (*reply.get(1)?, *reply.get(4)?);
+        let body = reply.get(body_start(flags, reply)?..)?;
+        let code = u32::from_be_bytes(*body.first_chunk()?);
+        match (opcode, code) {
+            (RESULT, 2) => Some(Reply::Rows),
+            (RESULT, 4) => {
+                Some(body.get(6..).and_then(<[u8]>::first_chunk).map_or(Reply::Done, |id| Reply::Prepared(*id)))
+            }
+            (RESULT, _) => Some(Reply::Done),
+            (ERROR, code) => {
+                let length = usize::from(u16::from_be_bytes(*body.get(4..)?.first_chunk()?));
+                let message = std::str::from_utf8(body.get(6..6 + length)?).unwrap_or_default();
+                Some(Reply::Error { message, is_unauthorized: code == ErrorCode::Unauthorized as u32 })
+            }
+            _ => None,
+        }
+    }
+
+    /// The id of the statement that was prepared.
+    pub(crate) fn prepared_id(self) -> Option<[u8; 16]> {
+        match self {
+            Reply::Prepared(id) => Some(id),
+            _ => None,
+        }
+    }
+}
+
+/// Where a reply's message begins: after the trace's id and the warnings, if it has any.
 #[inline]
 fn body_start(flags: u8, reply: &[u8]) -> Option<usize> {
+    /// Of a trace's id.
+    const TRACE_BYTES: usize = 16;
+    let start = if flags & Flags::TRACING.0 == 0 { HEADER_LENGTH } else { HEADER_LENGTH + TRACE_BYTES };
     if flags & Flags::WARNING.0 == 0 {
-        return Some(HEADER_LENGTH);
+        return Some(start);
     }
     let number = |at: usize| Some(u16::from_be_bytes(*reply.get(at..)?.first_chunk()?));
-    let mut at = HEADER_LENGTH + 2;
-    for _ in 0..number(HEADER_LENGTH)? {
+    let mut at = start + 2;
+    for _ in 0..number(start)? {
         at += 2 + usize::from(number(at)?);
     }
     Some(at)
@@ -246,5 +300,29 @@ mod tests {
         }
         let counted: Vec<_> = requests.errors().into_iter().filter(|(_, count)| *count > 0).collect();
         assert_eq!(counted, [("overloaded", 1), ("invalid", 2)]);
+    }
+
+    #[test]
+    fn a_reply_says_what_the_audit_log_has_of_it() {
+        let read = |frame: &[u8]| Reply::read(frame).map(|reply| format!("{reply:?}")).unwrap_or_default();
+        let refused = |error: &ErrorBody| reply(|out| write_error(out, Version::V4, 1, error));
+        assert_eq!(read(&refused(&ErrorBody::invalid("why"))), "Error { message: \"why\", is_unauthorized: false }");
+        let unauthorized = ErrorBody::new(cql_protocol::ErrorKind::Unauthorized, "no");
+        assert_eq!(read(&refused(&unauthorized)), "Error { message: \"no\", is_unauthorized: true }");
+        let mut void = reply(|out| write_void(out, Version::V4, 1));
+        assert_eq!(Reply::read(&void), Some(Reply::Done));
+        insert_warnings(&mut void, 0, &["one".to_owned()]);
+        // A trace's id is before the warnings.
+        void[1] |= Flags::TRACING.0;
+        void.splice(HEADER_LENGTH..HEADER_LENGTH, [0xff; 16]);
+        assert_eq!(Reply::read(&void), Some(Reply::Done));
+        for cut in 0..void.len() {
+            assert_eq!(Reply::read(&void[..cut]), None, "{cut}");
+        }
+        let mut prepared = void[..HEADER_LENGTH].to_vec();
+        prepared[1] = 0;
+        prepared.extend([0, 0, 0, 4, 0, 16]);
+        prepared.extend([7; 16]);
+        assert_eq!(Reply::read(&prepared).and_then(Reply::prepared_id), Some([7; 16]));
     }
 }

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
 
+use audit::Audit;
 use login::{Hasher, Host, Ticket};
+use planted::Planted;
 use query::Engine;
 use runtime::sync::Notify;
 use runtime::{Group, Mesh, MeshSeat, Runtime, ShardId, TaskHandle};
@@ -13,6 +15,7 @@ use stdx::LogHistogram;
 use tls::{FileFigures, ServerIdentity};
 
 use crate::Limits;
+use crate::auditing::Auditing;
 use crate::budget::Budget;
 use crate::buffers::Buffers;
 use crate::connection::Connection;
@@ -116,6 +119,7 @@ pub(crate) struct Inner {
     /// Set before the node accepts, where clients log in by password.
     pub(crate) passwords: OnceCell<Hasher>,
     pub(crate) tickets: Tickets,
+    pub(crate) auditing: Auditing,
     pub(crate) places: Places,
     pub(crate) refusals: Refusals,
 }
@@ -169,6 +173,23 @@ impl Server {
     /// Clients of the ports must log in by password from now on. For each shard, before any accepts.
     pub fn use_passwords(&self, hasher: Hasher) {
         assert!(self.inner.passwords.set(hasher).is_ok(), "how clients log in is set once");
+    }
+
+    /// Requests and logins are written to the audit log, when that is on. `host` is the node, as entries name it. For each shard, before any accepts.
+    pub fn use_audit(&self, seat: audit::Seat, host: &str, planted: Planted) {
+        // Weak, because the way to the log lives inside what this uses.
+        let weak = Rc::downgrade(&self.inner);
+        let has_room = move || {
+            let Some(inner) = weak.upgrade() else { return };
+            inner.connections.borrow().values().for_each(|connection| connection.go_on_after_audit());
+        };
+        let audit = Audit::open(&self.inner.runtime, seat, host, has_room);
+        self.inner.auditing.open(audit, planted);
+    }
+
+    /// The shard's way to the audit log; `None`: it has none.
+    pub fn audit(&self) -> Option<&Audit> {
+        self.inner.auditing.audit()
     }
 
     /// Lets one connection log in by a ticket. For each shard, since a connection may be any shard's.
@@ -283,6 +304,7 @@ impl Inner {
             tls: OnceCell::new(),
             passwords: OnceCell::new(),
             tickets: Tickets::default(),
+            auditing: Auditing::default(),
             places: Places::default(),
             refusals: Refusals::default(),
         })

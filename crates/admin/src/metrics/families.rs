@@ -3,7 +3,7 @@
 use stdx::LogHistogram;
 
 use super::text::{Kind, Text};
-use crate::facts::{FailedFacts, NodeFacts, ShardFigures, TableFacts, TlsFacts};
+use crate::facts::{AuditFigures, FailedFacts, NodeFacts, ShardFigures, TableFacts, TlsFacts};
 use crate::routes::{by_kind, errors, failed};
 
 /// A metric of each shard: name, kind, meaning, and where it is read.
@@ -260,6 +260,12 @@ const THROUGHPUT: &str = "helenus_compaction_manager_throughput_limit_bytes";
 const TLS_RELOADS: &str = "helenus_tls_reloads_total";
 const TLS_FAILURES: &str = "helenus_tls_reload_failures_total";
 const TLS_DAYS: &str = "helenus_tls_certificate_days";
+const AUDIT_ON: &str = "helenus_audit_log_enabled";
+const AUDIT_ENTRIES: &str = "helenus_audit_log_entries_total";
+const AUDIT_DROPPED: &str = "helenus_audit_log_entries_dropped_total";
+const AUDIT_BYTES: &str = "helenus_audit_log_written_bytes_total";
+const AUDIT_FAILURES: &str = "helenus_audit_log_write_failures_total";
+const AUDIT_QUEUE: &str = "helenus_audit_log_queue_bytes";
 const RESIDENT: &str = "process_resident_memory_bytes";
 const CPU: &str = "process_cpu_seconds_total";
 
@@ -325,6 +331,7 @@ fn write_node(text: &mut Text, node: &NodeFacts, version: &str, shards: usize) {
     text.family(THROUGHPUT, Gauge, "Compaction throughput limit in bytes a second; 0 is unlimited.");
     text.sample(THROUGHPUT, &[], node.compaction_throughput as f64);
     write_tls(text, &node.tls);
+    node.audit.iter().for_each(|audit| write_audit(text, audit));
     if let Some(bytes) = node.resident_bytes {
         text.family(RESIDENT, Gauge, "Resident memory of the process.");
         text.sample(RESIDENT, &[], bytes as f64);
@@ -333,6 +340,21 @@ fn write_node(text: &mut Text, node: &NodeFacts, version: &str, shards: usize) {
         text.family(CPU, Counter, "Processor time of the process.");
         text.sample(CPU, &[], micros as f64 / 1e6);
     }
+}
+
+fn write_audit(text: &mut Text, audit: &AuditFigures) {
+    text.family(AUDIT_ON, Gauge, "1 while requests are written to the audit log.");
+    text.sample(AUDIT_ON, &[], f64::from(u8::from(audit.is_on)));
+    text.family(AUDIT_ENTRIES, Counter, "Entries written to the audit log's files.");
+    text.sample(AUDIT_ENTRIES, &[], audit.written as f64);
+    text.family(AUDIT_DROPPED, Counter, "Entries of the audit log that were dropped because its queue was full.");
+    text.sample(AUDIT_DROPPED, &[], audit.dropped as f64);
+    text.family(AUDIT_BYTES, Counter, "Bytes written to the audit log's files.");
+    text.sample(AUDIT_BYTES, &[], audit.bytes as f64);
+    text.family(AUDIT_FAILURES, Counter, "Writes of the audit log that failed; they are tried again.");
+    text.sample(AUDIT_FAILURES, &[], audit.failures as f64);
+    text.family(AUDIT_QUEUE, Gauge, "Bytes of entries that wait to be written to the audit log.");
+    text.sample(AUDIT_QUEUE, &[], audit.queue_weight as f64);
 }
 
 /// The files of certificates, by who is on the other end of the connections.
@@ -383,8 +405,10 @@ mod tests {
         let guide = include_str!("../../../../docs/guide/metrics.md");
         let fixed = [LATENCY, ERRORS, LEFT_OUT, VERSION, UPTIME, MEMORY_LIMIT, THROUGHPUT, RESIDENT, CPU];
         let of_tls = [TLS_RELOADS, TLS_FAILURES, TLS_DAYS];
+        let of_audit = [AUDIT_ON, AUDIT_ENTRIES, AUDIT_DROPPED, AUDIT_BYTES, AUDIT_FAILURES, AUDIT_QUEUE];
         let mut names: Vec<&str> =
             OF_SHARDS.iter().map(|of| of.0).chain(OF_TABLES.iter().map(|of| of.0)).chain(fixed).chain(of_tls).collect();
+        names.extend(of_audit);
         names.extend(OF_KINDS.iter().map(|of| of.0));
         let mut listed: Vec<&str> = guide
             .lines()

@@ -161,6 +161,7 @@ mod tests {
             cpu_micros: None,
             memory_budget: 0,
             tls: Vec::new(),
+            audit: None,
         }
     }
 

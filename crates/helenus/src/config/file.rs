@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use internode::Compression;
 use membership::PhiThreshold;
 
+use super::audit_log::AuditSettings;
 use super::encryption::{ApiEncryption, ClientEncryption, InternodeEncryption};
 use super::guardrails;
 use super::hints;
@@ -95,6 +96,7 @@ fn apply(place: &Place<'_>, entry: &Entry, settings: &mut Settings) -> Result<bo
         "slow_query_log_timeout" => settings.slow_request = Some(place.duration(value)?),
         "prepared_statements_cache_size" => settings.prepared_bytes_max = Some(place.size(value)?),
         key if settings.access.read(place, key, value)? => {}
+        "audit_logging_options" => settings.audit = AuditSettings::read(place, value)?,
         "dynamic_data_masking_enabled" => settings.masks_enabled = place.flag(value)?,
         key if hints::apply(place, key, value, &mut settings.hints)? => {}
         key if timeouts::apply(place, key, value, &mut settings.timeouts)? => {}

@@ -6,6 +6,7 @@
 mod access;
 mod address;
 mod arguments;
+mod audit_log;
 mod cluster;
 mod commitlog_sync;
 mod encryption;
@@ -40,6 +41,7 @@ use server::{Limits, Ports};
 use tls::{Credentials, OutsideCredentials, ServerCredentials};
 use topology::Strategies;
 
+pub use ::audit::Options as AuditOptions;
 pub use access::{AccessConfig, Authenticator, Authorizer};
 pub use arguments::{Arguments, Reactor};
 pub use cluster::{ClusterConfig, LOW_BOUND_AGE, Recover, STORAGE_PORT};
@@ -66,6 +68,8 @@ pub struct Config {
     pub client_tls: Option<ServerCredentials>,
     /// Logins and permissions.
     pub access: AccessConfig,
+    /// The audit log, which may be enabled while the node runs.
+    pub audit: AuditOptions,
     /// The address drivers are told, when it is not the one listened on.
     pub broadcast: Option<IpAddr>,
     /// Where operators are answered over HTTP; `None`: nowhere.

@@ -1,6 +1,6 @@
 //! Keys that ask for what is not there: starting without it would break a promise, so the node refuses to start.
 //!
-//! A key belongs here if its user relies on the effect: it guards the data (authentication, encryption, audit), keeps it (backups, change
+//! A key belongs here if its user relies on the effect: it guards the data (authentication, encryption), keeps it (backups, change
 //! data capture), or changes what clients may do. What only tunes, as sizes, threads and timeouts do, is accepted without effect.
 
 use super::ConfigError;
@@ -55,8 +55,7 @@ const CLASSES: [(&str, &str); 4] = [
 ];
 
 /// Mappings in which nothing may be enabled.
-const OPTIONS: [&str; 4] =
-    ["audit_logging_options", "full_query_logging_options", "startup_checks", "transparent_data_encryption_options"];
+const OPTIONS: [&str; 3] = ["full_query_logging_options", "startup_checks", "transparent_data_encryption_options"];
 
 /// Refuses a key whose value asks for what is not there. True if the key is one of those: nothing is left to be done with it.
 pub(super) fn check(place: &Place<'_>, entry: &Entry) -> Result<bool, ConfigError> {

@@ -17,6 +17,7 @@ use topology::{HostId, Strategies};
 
 use super::access::AccessSettings;
 use super::arguments::{Arguments, Reactor};
+use super::audit_log::AuditSettings;
 use super::cluster::{ClusterConfig, LOW_BOUND_AGE, Recover, STORAGE_PORT};
 use super::encryption::{ApiEncryption, ClientEncryption, InternodeEncryption};
 use super::guardrails;
@@ -67,6 +68,7 @@ pub struct Settings {
     pub client_encryption: Option<ClientEncryption>,
     pub tls_port: Option<u16>,
     pub access: AccessSettings,
+    pub audit: AuditSettings,
     pub shard_aware_tls_port: Option<u16>,
     pub api_address: Option<IpAddr>,
     pub api_port: Option<u16>,
@@ -222,6 +224,7 @@ impl Settings {
         let limits = self.limits(memory_bytes, shards)?;
         let data_dir = self.data_dir.unwrap_or_else(|| PathBuf::from("helenus-data"));
         let access = self.access.complete(&data_dir)?;
+        let audit_dir = data_dir.clone();
         let disk_reserve = self.disk_reserve.unwrap_or(StorageOptions::DISK_RESERVE);
         let hints = HintOptions { disk_reserve, ..complete_hints(self.hints, &data_dir)? };
         Ok(Config {
@@ -232,6 +235,7 @@ impl Settings {
             listen: ports,
             client_tls: self.client_encryption.map(ClientEncryption::credentials).transpose()?,
             access,
+            audit: self.audit.complete(&audit_dir),
             broadcast: self.broadcast,
             api: operators_endpoint(self.api_address, self.api_port, API_PORT),
             metrics: operators_endpoint(self.prometheus_address, self.prometheus_port, PROMETHEUS_PORT),

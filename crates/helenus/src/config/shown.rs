@@ -3,7 +3,7 @@
 use super::guardrails;
 use super::timeouts;
 use super::units::{shown_duration as duration, shown_size as size};
-use super::{CommitLogSync, Config, HintOptions};
+use super::{AuditOptions, CommitLogSync, Config, HintOptions};
 
 impl Config {
     /// Names of the file's keys and their values; `None` is what was left open.
@@ -48,11 +48,19 @@ impl Config {
         let mut all: Vec<_> = all.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
         all.extend(guardrails::shown(&self.guardrails));
         all.extend(self.access.shown());
+        all.extend(shown_audit(&self.audit));
         all.extend(shown_hints(&self.hints));
         all.extend(timeouts::shown(&self.timeouts));
         all.sort();
         all
     }
+}
+
+/// As Cassandra's table of settings has them: the key, and the option behind it.
+fn shown_audit(options: &AuditOptions) -> Vec<(String, Option<String>)> {
+    let enabled = ("enabled", options.enabled.to_string());
+    let all = options.shown().into_iter().chain([enabled]);
+    all.map(|(name, value)| (format!("audit_logging_options_{name}"), Some(value))).collect()
 }
 
 fn shown_hints(options: &HintOptions) -> Vec<(String, Option<String>)> {

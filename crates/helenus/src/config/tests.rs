@@ -332,7 +332,6 @@ fn what_is_not_there_is_refused() {
         ),
         ("partitioner: RandomPartitioner", "RandomPartitioner is not supported yet, only Murmur3Partitioner"),
         ("transparent_data_encryption_options:\n  enabled: true", "enabled: true is not supported yet"),
-        ("audit_logging_options:\n  enabled: true\n  logger:\n  - class_name: X", "enabled: true is not supported yet"),
         ("full_query_logging_options:\n  enabled: true", "enabled: true is not supported yet"),
         ("startup_checks:\n  check_data_resurrection:\n    enabled: true", "enabled: true is not supported yet"),
         ("cdc_enabled: true", "true is not supported yet, only false"),

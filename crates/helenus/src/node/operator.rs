@@ -3,6 +3,7 @@
 //! A question is a task of its own in the group for maintenance. Whatever goes over tables pauses.
 
 mod access;
+mod audited;
 mod facts;
 mod hints;
 mod repair;
@@ -27,9 +28,12 @@ use storage::{CompactionKind, Garbage, Shard, SnapshotError};
 use tls::{Identity, OutsideFiles};
 use topology::{HostId, Token};
 
+use audited::audit;
 use hints::{hint_facts, set_hints};
 use streams::stream_facts;
 use timeouts::{set_timeout, timeout};
+
+use crate::config::AuditOptions;
 
 use super::cluster::departures::Departures;
 use super::cluster::exchanging::{MoveFailed, exchange_token};
@@ -51,6 +55,8 @@ pub(super) struct Operator {
     /// The memory that all shards may use.
     pub(super) memory_bytes: u64,
     pub(super) started: Instant,
+    /// The audit log's options of the configuration.
+    pub(super) audit: AuditOptions,
     /// Where CQL is listened for.
     pub(super) native: SocketAddr,
     /// The snitch's name.
@@ -209,6 +215,7 @@ impl Operator {
                 set_timeout(self, kind, time);
                 Ok(Answer::Done)
             }
+            Question::Audit(order) => audit(self, &order),
             Question::ReloadTls => {
                 self.server.reload_tls();
                 self.internode_tls.iter().for_each(Identity::reload);

@@ -118,6 +118,7 @@ pub(super) struct ShardSeats {
     pub(super) server: server::Seat,
     pub(super) questions: Option<QuestionSeat>,
     pub(super) passwords: Option<login::Seat>,
+    pub(super) audit: Option<audit::Seat>,
 }
 
 /// A shard of a node and what it has opened so far.
@@ -234,7 +235,7 @@ impl ShardNode {
         let (Some((storage, schema)), Some(seats)) = (self.opened.clone(), self.seats.take()) else {
             return Err("shard asked to serve before its storage was opened".to_owned());
         };
-        let ShardSeats { engine: seats, server: server_seat, passwords, .. } = seats;
+        let ShardSeats { engine: seats, server: server_seat, passwords, audit, .. } = seats;
         let hasher = match passwords {
             Some(seat) => {
                 Hasher::open(&self.runtime, seat).map_err(|error| format!("cannot keep passwords: {error}"))?
@@ -253,6 +254,7 @@ impl ShardNode {
         options.masks_enabled = self.config.masks_enabled;
         options.hints = self.config.hints.clone();
         options.timeouts = self.config.timeouts;
+        let host = node.listen_address.to_string();
         let metadata = self.handles.metadata.borrow_mut().take();
         let cluster = self.handles.cluster.borrow().clone();
         let links = cluster.map(|cluster| cluster.links());
@@ -289,6 +291,9 @@ impl ShardNode {
         set_stream_throughput(engine.coordinator(), rate);
         *self.handles.engine.borrow_mut() = Some(engine.clone());
         let server = Server::start(&self.runtime, server_seat, engine, self.config.limits.clone());
+        if let Some(seat) = audit {
+            server.use_audit(seat, &host, self.config.planted);
+        }
         if let Some(credentials) = &self.config.client_tls {
             server.use_tls(credentials.identity(&self.runtime));
         }
@@ -349,6 +354,7 @@ impl ShardNode {
             started: self.runtime.now(),
             runtime: self.runtime.clone(),
             memory_bytes: self.config.memory_bytes,
+            audit: self.config.audit.clone(),
             internode_tls: self.internode_tls.clone(),
             api_tls: self.follow_api_tls(),
             hasher: self.handles.hasher.borrow().clone(),

@@ -14,8 +14,8 @@ use cql_protocol::{
     Consistency, ErrorBody, FrameHeader, HEADER_LENGTH, Query, QueryParams, Request, Response, Startup, Version,
 };
 use helenus::config::{
-    AccessConfig, ClusterConfig, CommitLogSync, Compression, Config, FixedNode, FixedRing, HintOptions, LOW_BOUND_AGE,
-    TimeoutOptions, Tokens,
+    AccessConfig, AuditOptions, ClusterConfig, CommitLogSync, Compression, Config, FixedNode, FixedRing, HintOptions,
+    LOW_BOUND_AGE, TimeoutOptions, Tokens,
 };
 use helenus::node;
 use runtime::Options;
@@ -140,6 +140,7 @@ impl Ring {
             client_tls: None,
             api_tls: None,
             access: AccessConfig::open(),
+            audit: AuditOptions::new(self.data_dir(index).join("audit")),
             api: None,
             metrics: None,
             insecure: false,

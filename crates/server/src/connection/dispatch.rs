@@ -11,17 +11,20 @@ use super::held::HeldRequest;
 use super::output::Output;
 use super::violation::Violation;
 use super::{Connection, handshake, login};
+use crate::auditing::Audited;
 use crate::buffers::Buffer;
 use crate::notable::Answered;
 use crate::requests::{RequestKind, micros_between};
 
 /// A request that is not answered within the call.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 struct UnderWay {
     header: FrameHeader,
     /// Bytes of its body.
     length: usize,
     arrived: Instant,
+    /// The session's keyspace when it came, where it is audited.
+    keyspace: Option<Rc<str>>,
 }
 
 impl Connection {
@@ -84,6 +87,10 @@ impl Connection {
             Outcome::MustWait | Outcome::OfShard(_) => RequestKind::Other,
             _ => self.server.requests.borrow_mut().classify(header.opcode, reply),
         };
+        if matches!(outcome, Outcome::Ready | Outcome::AfterSync(_)) && !self.server.auditing.is_off() {
+            let keyspace = self.session.keyspace();
+            self.server.auditing.request(self, Audited { header, body, reply, keyspace: keyspace.as_deref(), arrived });
+        }
         match outcome {
             Outcome::Ready => {
                 let reply_bytes = output.ready.len() - start;
@@ -122,7 +129,13 @@ impl Connection {
         if matches!(header.opcode, Opcode::Query | Opcode::Prepare)
             && let Some(error) = query::refuse_text(request::message(header, &body)?)
         {
+            let start = output.ready.len();
             write_error(&mut output.ready, header.version, header.stream, &error);
+            let reply = output.ready.get(start..).unwrap_or_default();
+            self.server.auditing.request(
+                self,
+                Audited { header, body: &body, reply, keyspace: None, arrived: self.server.runtime.poll_start() },
+            );
             return Ok(());
         }
         self.session.count_request();
@@ -176,13 +189,13 @@ impl Connection {
     /// Has the shard run a request that has its partition. Where too many are on their way there it is a task, which waits.
     fn hand_over(self: &Rc<Self>, shard: ShardId, header: &FrameHeader, body: Vec<u8>, output: &mut Output) {
         let Some(under_way) = self.take_task(header, body.len(), output) else { return };
-        let connection = self.clone();
+        let (connection, as_task) = (self.clone(), under_way.clone());
         let handed = self.server.engine.hand_over(shard, header, body, move |HandedBack { frame, body }| {
             connection.answer(under_way, body, frame, false);
         });
         match handed {
             Ok(()) => self.server.count(|stats| stats.requests_handed_over += 1),
-            Err(body) => self.run(under_way, body, false),
+            Err(body) => self.run(as_task, body, false),
         }
     }
 
@@ -195,7 +208,8 @@ impl Connection {
         }
         self.tasks.set(self.tasks.get() + 1);
         self.task_bytes.set(self.task_bytes.get() + length);
-        Some(UnderWay { header: *header, length, arrived: self.server.runtime.poll_start() })
+        let keyspace = if self.server.auditing.is_off() { None } else { self.session.keyspace() };
+        Some(UnderWay { header: *header, length, arrived: self.server.runtime.poll_start(), keyspace })
     }
 
     /// Runs a request as a task.
@@ -214,7 +228,7 @@ impl Connection {
 
     /// Counts a request that took more than the call, and has its reply sent.
     fn answer(&self, under_way: UnderWay, body: impl AsRef<[u8]>, reply: Vec<u8>, is_scan: bool) {
-        let UnderWay { header, length, arrived } = under_way;
+        let UnderWay { header, length, arrived, keyspace } = under_way;
         let server = &self.server;
         let mut requests = server.requests.borrow_mut();
         let kind = match requests.classify(header.opcode, &reply) {
@@ -227,6 +241,10 @@ impl Connection {
         if answered.is_notable(self) {
             self.note_request(answered, &header, body.as_ref());
         }
+        let keyspace = keyspace.as_deref();
+        self.server
+            .auditing
+            .request(self, Audited { header: &header, body: body.as_ref(), reply: &reply, keyspace, arrived });
         drop(body);
         self.server.budget.give_task(length);
         self.tasks.set(self.tasks.get() - 1);

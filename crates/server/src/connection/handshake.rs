@@ -36,6 +36,7 @@ pub(super) fn before_startup(
                         None => {
                             write_ready(&mut output.ready, header.version, header.stream);
                             connection.started.set(true);
+                            connection.server.auditing.maintenance(connection);
                         }
                         Some(_) => {
                             write_authenticate(

@@ -84,10 +84,10 @@ impl Held {
         }
     }
 
-    /// Drops every reply, giving each stream to `each`: the log will never be synced again.
-    pub(crate) fn fail(&mut self, mut each: impl FnMut(i16)) {
+    /// Drops every reply, giving each stream and request to `each`: the log will never be synced again.
+    pub(crate) fn fail(&mut self, mut each: impl FnMut(i16, &HeldRequest)) {
         for reply in self.replies.drain(..) {
-            each(reply.stream);
+            each(reply.stream, &reply.request);
         }
         self.bytes.clear();
         self.released = 0;
@@ -144,7 +144,7 @@ mod tests {
         held.push(LogSequence(1), 11, b"a", A_WRITE);
         held.push(LogSequence(2), 12, b"b", A_WRITE);
         let mut streams = Vec::new();
-        held.fail(|stream| streams.push(stream));
+        held.fail(|stream, _| streams.push(stream));
         assert_eq!(streams, [11, 12]);
         assert_eq!((held.len(), held.bytes.len()), (0, 0));
     }

@@ -32,10 +32,11 @@ pub(super) fn before_login(
             match parse_plain(response.token.unwrap_or_default()) {
                 Ok(credentials) if redeems_ticket(connection, &credentials) => {
                     log_in(connection, &credentials.name);
+                    connection.server.auditing.login(connection, None, None);
                     write_auth_success(&mut output.ready, header.version, header.stream, None);
                 }
                 Ok(credentials) => begin(connection, hasher, header, credentials),
-                Err(error) => refuse(connection, header, &bad_credentials(error), output),
+                Err(error) => refuse(connection, header, None, &bad_credentials(error), output),
             }
         }
         opcode => {
@@ -78,7 +79,7 @@ impl Drop for Verifying {
 
 fn begin(connection: &Rc<Connection>, hasher: &Hasher, header: &FrameHeader, credentials: Credentials) {
     let verifying = Verifying::begin(connection);
-    let (hasher, header) = (hasher.clone(), *header);
+    let (hasher, header, name) = (hasher.clone(), *header, credentials.name.clone());
     let verification = async move {
         let connection = verifying.connection.clone();
         let verdict = verdict(&connection, &hasher, credentials).await;
@@ -86,9 +87,10 @@ fn begin(connection: &Rc<Connection>, hasher: &Hasher, header: &FrameHeader, cre
         match verdict {
             Ok(role) => {
                 log_in(&connection, &role);
+                connection.server.auditing.login(&connection, None, None);
                 write_auth_success(&mut output.ready, header.version, header.stream, None);
             }
-            Err(error) => refuse(&connection, &header, &error, &mut output),
+            Err(error) => refuse(&connection, &header, Some(&name), &error, &mut output),
         }
         drop(output);
         drop(verifying);
@@ -114,13 +116,14 @@ fn bad_credentials(error: impl ToString) -> ErrorBody {
     ErrorBody::new(ErrorKind::BadCredentials, error.to_string())
 }
 
-/// Answers a login that was refused, and counts it.
-fn refuse(connection: &Connection, header: &FrameHeader, error: &ErrorBody, output: &mut Output) {
+/// Answers a login that was refused, and counts it. `name` is the one that it gave.
+fn refuse(connection: &Connection, header: &FrameHeader, name: Option<&str>, error: &ErrorBody, output: &mut Output) {
     let start = output.ready.len();
     write_error(&mut output.ready, header.version, header.stream, error);
     let reply = output.ready.get(start..).unwrap_or_default();
     connection.server.requests.borrow_mut().classify(header.opcode, reply);
     connection.server.count(|stats| stats.logins_failed += 1);
+    connection.server.auditing.login(connection, Some(name.unwrap_or_default()), Some(&error.message));
     tracing::debug!(from = ?connection.address, message = %error.message, "client login refused");
 }
 

@@ -135,7 +135,10 @@ async fn release(connection: Rc<Connection>) {
                 Err(poisoned) => {
                     let version = connection.version.get().unwrap_or(Version::V5);
                     let error = ErrorBody::server_error(poisoned.to_string());
-                    output.held.fail(|stream| write_error(&mut output.ready, version, stream, &error));
+                    output.held.fail(|stream, request| {
+                        write_error(&mut output.ready, version, stream, &error);
+                        connection.server.auditing.failed_sync(&connection, request.id, &error.message);
+                    });
                 }
             }
         }

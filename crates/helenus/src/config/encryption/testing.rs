@@ -9,7 +9,7 @@ pub(super) use authority::{Authority, VALID};
 
 use crate::config::{Config, Machine, Settings, file};
 
-pub(super) fn config_of(text: &str) -> Result<Config, String> {
+pub(in crate::config) fn config_of(text: &str) -> Result<Config, String> {
     let mut settings = Settings::default();
     let mut pointless = Vec::new();
     file::read("c.yaml", text, &mut settings, &mut pointless).map_err(|error| error.to_string())?;

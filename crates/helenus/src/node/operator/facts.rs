@@ -17,6 +17,7 @@ use tls::FileFigures;
 use topology::nodes::NodeState;
 use topology::{HostId, NodeIndex, ReplicationStrategy};
 
+use super::audited::audit_figures;
 use super::{Cluster, Departures, Done, Operator};
 
 impl Operator {
@@ -56,6 +57,7 @@ impl Operator {
             cpu_micros: process.cpu_micros,
             memory_budget: process.memory_budget,
             tls: self.tls_facts(),
+            audit: audit_figures(self),
         })))
     }
 
