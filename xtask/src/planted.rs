@@ -37,6 +37,7 @@ const LANES: [&[Suite]; 2] = [
         Suite::Group,
         Suite::Membership,
         Suite::Requests,
+        Suite::Connections,
         Suite::Coordinator,
         Suite::Query,
         Suite::Simulation,
@@ -56,6 +57,7 @@ struct Built {
     group: PathBuf,
     membership: PathBuf,
     requests: PathBuf,
+    connections: PathBuf,
     coordinator: PathBuf,
     query: PathBuf,
     simulator: PathBuf,
@@ -219,6 +221,7 @@ fn run_part(built: &Built, suite: Suite, part: &Part<'_>, bug: Option<&str>) -> 
         Suite::Group => Command::new(&built.group),
         Suite::Membership => Command::new(&built.membership),
         Suite::Requests => Command::new(&built.requests),
+        Suite::Connections => Command::new(&built.connections),
         Suite::Coordinator => Command::new(&built.coordinator),
         Suite::Query => Command::new(&built.query),
         Suite::Power | Suite::Faults => Command::new(&built.power),
@@ -231,6 +234,7 @@ fn run_part(built: &Built, suite: Suite, part: &Part<'_>, bug: Option<&str>) -> 
             | Suite::Group
             | Suite::Membership
             | Suite::Requests
+            | Suite::Connections
             | Suite::Coordinator
             | Suite::Query,
             Part::Witnesses(names),
@@ -247,7 +251,15 @@ fn run_part(built: &Built, suite: Suite, part: &Part<'_>, bug: Option<&str>) -> 
         (Suite::Storage, Part::Whole) => {
             command.args(["--skip", LONG_TEST]);
         }
-        (Suite::Consensus | Suite::Membership | Suite::Requests | Suite::Coordinator | Suite::Query, Part::Whole) => {}
+        (
+            Suite::Consensus
+            | Suite::Membership
+            | Suite::Requests
+            | Suite::Connections
+            | Suite::Coordinator
+            | Suite::Query,
+            Part::Whole,
+        ) => {}
         (Suite::Group, Part::Whole) => {
             command.args(GROUP_TESTS);
         }
@@ -301,6 +313,7 @@ fn build(budget: Duration) -> Result<Built, String> {
         group: built::unit_tests("crates/metadata", "helenus-metadata", budget)?.program,
         membership: built::unit_tests("crates/membership", "helenus-membership", budget)?.program,
         requests: built::unit_tests("crates/cluster", "helenus-cluster", budget)?.program,
+        connections: built::unit_tests("crates/server", "helenus-server", budget)?.program,
         coordinator: built::test("crates/cluster", "coordinator", budget)?.program,
         query: built::test("crates/query", "engine", budget)?.program,
         power: built::test("tests", "recovery", budget)?.program,
@@ -333,6 +346,7 @@ mod tests_of_the_list {
                 Suite::Group => "crates/metadata/src",
                 Suite::Membership => "crates/membership/src",
                 Suite::Requests => "crates/cluster/src",
+                Suite::Connections => "crates/server/src",
                 Suite::Coordinator => "crates/cluster/tests/coordinator",
                 Suite::Query => "crates/query/tests/engine",
                 Suite::Power | Suite::Faults => "tests/power",

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
 
-use login::{Hasher, Host};
+use login::Host;
 use query::Engine;
 use runtime::sync::Notify;
 use runtime::{Group, Mesh, MeshSeat, Runtime, ShardId, TaskHandle};
@@ -16,6 +16,7 @@ use crate::Limits;
 use crate::budget::Budget;
 use crate::buffers::Buffers;
 use crate::connection::Connection;
+use crate::logins::{Logins, Proofs};
 use crate::notable::{Notable, NotableRequest};
 use crate::places::Places;
 use crate::ports::{Arrival, Standing};
@@ -113,8 +114,8 @@ pub(crate) struct Inner {
     pub(crate) acceptors: RefCell<Vec<TaskHandle<()>>>,
     /// Set before the node accepts, where a port speaks TLS.
     pub(crate) tls: OnceCell<ServerIdentity>,
-    /// Set before the node accepts, where clients log in by password.
-    pub(crate) passwords: OnceCell<Hasher>,
+    /// Set before the node accepts, where clients log in.
+    pub(crate) logins: OnceCell<Logins>,
     pub(crate) tickets: Tickets,
     pub(crate) places: Places,
     pub(crate) refusals: Refusals,
@@ -166,9 +167,11 @@ impl Server {
         assert!(self.inner.tls.set(identity).is_ok(), "the identity is set once");
     }
 
-    /// Clients of the ports must log in by password from now on. For each shard, before any accepts.
-    pub fn use_passwords(&self, hasher: Hasher) {
-        assert!(self.inner.passwords.set(hasher).is_ok(), "how clients log in is set once");
+    /// Clients of the ports must log in from now on. For each shard, before any accepts.
+    pub fn use_logins(&self, logins: Logins) {
+        let Proofs { has_passwords, certificates, .. } = &logins.proofs;
+        assert!(*has_passwords || certificates.is_some(), "there is a way to log in");
+        assert!(self.inner.logins.set(logins).is_ok(), "how clients log in is set once");
     }
 
     /// Lets one connection log in by a ticket. For each shard, since a connection may be any shard's.
@@ -281,7 +284,7 @@ impl Inner {
             maintenance: Cell::new(0),
             acceptors: RefCell::default(),
             tls: OnceCell::new(),
-            passwords: OnceCell::new(),
+            logins: OnceCell::new(),
             tickets: Tickets::default(),
             places: Places::default(),
             refusals: Refusals::default(),

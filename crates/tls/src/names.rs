@@ -146,7 +146,11 @@ impl fmt::Display for AlternativeName {
 
 /// A name with a text; `None`: of another kind.
 fn alternative(name: &GeneralName) -> Result<Option<AlternativeName>, NamesError> {
-    let text = |text: &str| bounded(text).map(str::to_owned);
+    let text = |text: &str| match bounded(text)?.contains(|letter: char| letter.is_control()) {
+        false => Ok(text.to_owned()),
+        // A reader that ends a name at a NUL would see another one.
+        true => Err(NamesError::Malformed { reason: "a name has a control character".to_owned() }),
+    };
     Ok(Some(match name {
         GeneralName::DnsName(name) => AlternativeName::Dns(text(name.as_str())?),
         GeneralName::Rfc822Name(address) => AlternativeName::Email(text(address.as_str())?),

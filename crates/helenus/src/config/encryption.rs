@@ -8,7 +8,7 @@ mod clients;
 mod files;
 mod internode;
 #[cfg(test)]
-mod testing;
+pub(super) mod testing;
 
 pub use api::ApiEncryption;
 pub use clients::ClientEncryption;

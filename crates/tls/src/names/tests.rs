@@ -123,6 +123,9 @@ fn malformed_bytes_are_errors() {
         vec![0x30, 0x89, 1, 1, 1, 1, 1, 1, 1, 1, 1],
         // A URI with a letter that is no ASCII.
         tagged(0x30, &tagged(0x86, b"spiffe://\xff")),
+        // One that seems to end before its end, and one with a line's end.
+        tagged(0x30, &tagged(0x86, b"spiffe://app\0.example.com")),
+        tagged(0x30, &tagged(0x82, b"app\nadmin")),
         // An address of three bytes.
         tagged(0x30, &tagged(0x87, &[1, 2, 3])),
     ] {
