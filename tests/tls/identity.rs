@@ -1,6 +1,7 @@
 //! Logins by certificate: identities that are added and dropped, roles that may not log in, certificates without an identity, clients without a certificate, and
 //! ScyllaDB's queries. The certificates are of one authority, so the handshake lets all of them in.
 
+use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 
 use cql_protocol::request::AuthResponse;
@@ -41,8 +42,12 @@ fn owner(builder: &Builder) -> Connection<UnixStream> {
     Connection::over(UnixStream::connect(path).expect("the socket listens")).greeted().expect("is served")
 }
 
+fn ask<S: Read + Write>(connection: &mut Connection<S>, text: &str) -> Frame {
+    connection.ask(&query_frame(Version::V4, 4, text)).expect("is answered")
+}
+
 fn done(owner: &mut Connection<UnixStream>, text: &str) {
-    let answer = owner.query(text).expect("is answered");
+    let answer = ask(owner, text);
     assert_eq!(answer.opcode, RESULT, "{text}: {answer:?}");
 }
 
@@ -76,7 +81,7 @@ fn hears(client: &Client, server: &Server, words: &str) -> Connection<Tls> {
     connection
 }
 
-fn respond<S: std::io::Read + std::io::Write>(connection: &mut Connection<S>, name: &str, password: &str) -> Frame {
+fn respond<S: Read + Write>(connection: &mut Connection<S>, name: &str, password: &str) -> Frame {
     let token = format!("\0{name}\0{password}");
     let mut frame = Vec::new();
     Request::AuthResponse(AuthResponse { token: Some(token.as_bytes()) }).encode_frame(Version::V4, 3, &mut frame);
@@ -93,7 +98,7 @@ fn an_identity_is_a_role_from_its_addition_until_it_is_dropped() {
         let app = client(&authority, Some(&["https://example.com", APP]));
         let unknown = format!("Certificate identity '{APP}' not authorized");
         let mut early = hears(&app, &server, &unknown);
-        refused(&early.query(LISTED).expect("is answered"), PROTOCOL_ERROR, "expecting STARTUP or OPTIONS");
+        refused(&ask(&mut early, LISTED), PROTOCOL_ERROR, "expecting STARTUP or OPTIONS");
         done(&mut owner, "CREATE ROLE app WITH LOGIN = true");
         done(&mut owner, &format!("ADD IDENTITY '{APP}' TO ROLE 'app'"));
         // The same connection may try again.
@@ -102,25 +107,25 @@ fn an_identity_is_a_role_from_its_addition_until_it_is_dropped() {
             assert_eq!(start(&app, &server.address(), version).1.opcode, READY, "{version:?}");
         }
         let mut live = served(&app, &server);
-        let listed = live.query(LISTED).expect("is answered");
+        let listed = ask(&mut live, LISTED);
         refused(&listed, UNAUTHORIZED, "User app has no SELECT permission");
         done(&mut owner, "GRANT SELECT ON TABLE system_views.clients TO app");
-        let listed = live.query(LISTED).expect("is answered");
+        let listed = ask(&mut live, LISTED);
         assert!(listed.opcode == RESULT && has(&listed, "app") && has(&listed, "ready"), "{listed:?}");
         let create = "CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}";
-        refused(&live.query(create).expect("is answered"), UNAUTHORIZED, "User app has no CREATE permission");
+        refused(&ask(&mut live, create), UNAUTHORIZED, "User app has no CREATE permission");
 
         done(&mut owner, "ALTER ROLE app WITH LOGIN = false");
         hears(&app, &server, "app is not permitted to log in");
-        assert_eq!(live.query(LISTED).expect("is answered").opcode, RESULT, "a live session goes on");
+        assert_eq!(ask(&mut live, LISTED).opcode, RESULT, "a live session goes on");
         done(&mut owner, "ALTER ROLE app WITH LOGIN = true");
         served(&app, &server);
 
         done(&mut owner, &format!("DROP IDENTITY '{APP}'"));
         hears(&app, &server, &unknown);
-        assert_eq!(live.query(LISTED).expect("is answered").opcode, RESULT, "a live session goes on");
+        assert_eq!(ask(&mut live, LISTED).opcode, RESULT, "a live session goes on");
         done(&mut owner, "DROP ROLE app");
-        refused(&live.query(LISTED).expect("is answered"), UNAUTHORIZED, "User app has no SELECT permission");
+        refused(&ask(&mut live, LISTED), UNAUTHORIZED, "User app has no SELECT permission");
 
         let nameless = client(&authority, Some(&["https://example.com"]));
         hears(&nameless, &server, "Unable to extract Spiffe from the certificate");
@@ -172,7 +177,7 @@ fn a_plain_client_has_no_certificate_to_log_in_by() {
     assert!(answer.opcode == AUTHENTICATE && has(&answer, "org.apache.cassandra.auth.MutualTlsAuthenticator"));
     // The password is right, and counts for operators alone.
     refused(&respond(&mut plain, "app", "secret"), BAD_CREDENTIALS, "No certificate present on connection");
-    refused(&plain.ask(&query_frame(Version::V4, 4, LISTED)).expect("is answered"), PROTOCOL_ERROR, "SASL_RESPONSE");
+    refused(&ask(&mut plain, LISTED), PROTOCOL_ERROR, "SASL_RESPONSE");
     let app = client(&authority, Some(&[APP]));
     assert_eq!(start(&app, &format!("{IP}:{tls}"), Version::V5).1.opcode, READY);
     server.stop();
@@ -195,7 +200,7 @@ fn queries_find_the_role_in_the_names() {
     hears(&Client::new(&authority, Some(&forged)), &server, "x\\2CCN\\3Dapp is not permitted to log in");
     let superuser = authority.issue_client("cassandra", &[]);
     let mut superuser = served(&Client::new(&authority, Some(&superuser)), &server);
-    let listed = superuser.query(LISTED).expect("is answered");
+    let listed = ask(&mut superuser, LISTED);
     assert!(listed.opcode == RESULT && has(&listed, "cassandra"), "the first superuser needs no password: {listed:?}");
     server.stop();
 }
@@ -220,8 +225,7 @@ fn the_rust_driver_logs_in_by_its_certificate() {
         let listed = session.query_unpaged("SELECT username FROM system_views.clients", ()).await;
         let listed = listed.expect("is answered").into_rows_result().expect("rows");
         let names: Vec<String> = listed.rows::<(String,)>().expect("names").map(|row| row.expect("a name").0).collect();
-        // A connection for each shard, and the one for events.
-        assert!(names.iter().filter(|name| *name == "app").count() > 2, "{names:?}");
+        assert!(!names.is_empty() && names.iter().all(|name| name == "app"), "{names:?}");
         let issued = authority.issue(&[IP], VALID);
         let refused = connect(Client::new(&authority, Some(&issued))).await.map(drop).expect_err("it has no identity");
         assert!(refused.to_string().contains("Unable to extract Spiffe"), "{refused}");
