@@ -21,6 +21,8 @@ pub enum Suite {
     Membership,
     /// `crates/query/tests/engine/`: engines on a real runtime, without sockets.
     Query,
+    /// `crates/server/src/`: connections of clients.
+    Connections,
     /// `crates/cluster/tests/coordinator/`: coordinators of three nodes on simulated machines, without the engine above them.
     Coordinator,
 }
@@ -330,4 +332,6 @@ bugs! {
         "The datacenters and addresses of a role are looked at once in a session, not after changes.";
     LeaderDoesNotCheck, "leader-does-not-check", Query, "permissions::a_revoke_that_is_logged_first_refuses_a_schema_statement",
         "A schema statement is planned although its role has lost the permission since it was asked for.";
+    FallbackDespiteCertificate, "fallback-despite-certificate", Connections, "logins::tests::with_a_certificate_that_is_of_no_role_no_password_is_asked_for",
+        "A client whose certificate is of no role is asked for a password.";
 }

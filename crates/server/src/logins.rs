@@ -2,7 +2,7 @@
 
 use auth::Access;
 use login::{Certificates, Hasher};
-use planted::Planted;
+use planted::{Bug, Planted};
 use tls::{CertificateNames, NamesError};
 
 /// The name by which drivers know that they are to send a name and a password.
@@ -48,6 +48,7 @@ impl Proofs {
         let names = names.map_err(|error| error.to_string());
         match names.and_then(|names| rule.log_in(&names, access).map_err(|error| error.to_string())) {
             Ok(role) => Start::LoggedIn(role),
+            Err(_) if self.planted.is(Bug::FallbackDespiteCertificate) => Start::Asked(self.class()),
             Err(words) => Start::Refused(words),
         }
     }

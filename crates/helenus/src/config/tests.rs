@@ -310,10 +310,6 @@ fn wrong_values_say_what_is_wanted() {
 fn what_is_not_there_is_refused() {
     for (text, words) in [
         (
-            "authenticator: MutualTlsAuthenticator",
-            "MutualTlsAuthenticator requires client_encryption_options.enabled to be true & client_encryption_options.require_client_auth to be true",
-        ),
-        (
             "authenticator:\n  class_name: com.scylladb.auth.TransitionalAuthenticator",
             "TransitionalAuthenticator is not supported yet, only AllowAllAuthenticator, PasswordAuthenticator, MutualTlsAuthenticator, MutualTlsWithPasswordFallbackAuthenticator and CertificateAuthenticator",
         ),
