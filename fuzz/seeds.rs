@@ -1,6 +1,7 @@
 //! Writes the corpora's first inputs: one good example of each message, statement and record, made by the encoders themselves, so that
 //! no binary files lie in the repository and the seeds follow the formats.
 
+mod access;
 mod index;
 
 use std::fs;
@@ -101,6 +102,12 @@ pub fn write_all(folder: &Path) {
     }
     for (number, bytes) in SASL.iter().enumerate() {
         write(folder, "sasl", number, bytes);
+    }
+    for (number, bytes) in access::certificates().iter().enumerate() {
+        write(folder, "identity", number, bytes);
+    }
+    for (number, bytes) in access::entries().iter().enumerate() {
+        write(folder, "access_entry", number, bytes);
     }
     for (number, bytes) in hello_seeds().iter().enumerate() {
         write(folder, "client_hello", number, bytes);

@@ -1,9 +1,11 @@
 //! The targets by name, a file each: a function that runs one input and panics at what must not be.
 
+mod access_entry;
 mod client_hello;
 mod cql_text;
 mod decompression;
 mod group_messages;
+mod identity;
 mod internode;
 mod log_records;
 mod mutations;
@@ -22,11 +24,13 @@ pub use client_hello::pems;
 pub type Target = fn(&[u8]);
 
 /// Every target. `xtask/src/fuzz/targets.rs` lists the same names, with the files that each covers.
-const TARGETS: [(&str, Target); 15] = [
+const TARGETS: [(&str, Target); 17] = [
+    ("access_entry", access_entry::run),
     ("client_hello", client_hello::run),
     ("cql_text", cql_text::run),
     ("decompression", decompression::run),
     ("group_messages", group_messages::run),
+    ("identity", identity::run),
     ("internode", internode::run),
     ("log_records", log_records::run),
     ("mutations", mutations::run),

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::authority::{Authority, VALID};
-use helenus_tests::{Builder, Server};
+use helenus_tests::{Builder, Connection, Server};
 
 use super::{is_done, run};
 
@@ -54,6 +54,41 @@ fn the_driver_and_the_raw_client_load_a_node_that_requires_certificates() {
     assert!(!is_done && !errors.is_empty(), "{errors}");
     let (is_done, errors) = raw(&server, &[]);
     assert!(!is_done && errors.contains("requires TLS"), "{errors}");
+    server.stop();
+}
+
+/// The certificate of the client is its login: no user, no password.
+#[test]
+fn loads_log_in_by_their_certificate() {
+    let authority = Authority::new("cluster");
+    let builder = Builder::new("uring", 2);
+    let (folder, data) = (builder.folder(), builder.data());
+    let (node, own) = (authority.issue(&[IP], VALID), authority.issue_client("load", &["spiffe://example.com/load"]));
+    let keystore = write(&folder, "node.pem", &format!("{}{}", node.key, node.certificate));
+    let trusted = write(&folder, "ca.crt", &authority.pem);
+    let pair = write(&folder, "client.pem", &format!("{}{}", own.key, own.certificate));
+    let server = builder
+        .configured(&format!(
+            "authenticator:\n  class_name: MutualTlsAuthenticator\n  parameters:\n    validator_class_name: SpiffeCertificateValidator\n\
+             client_encryption_options:\n  enabled: true\n  keystore: {keystore}\n  truststore: {trusted}\n  require_client_auth: true\n"
+        ))
+        .start();
+    let words = ["--cacert", &trusted, "--cert", &pair];
+    let (is_loaded, errors) = raw(&server, &words);
+    assert!(!is_loaded && errors.contains("not authorized"), "{errors}");
+    let socket = std::os::unix::net::UnixStream::connect(data.join("maintenance").join("cql.m"));
+    let mut owner = Connection::over(socket.expect("the socket listens")).greeted().expect("is served");
+    for text in [
+        "CREATE ROLE load WITH LOGIN = true AND SUPERUSER = true",
+        "ADD IDENTITY 'spiffe://example.com/load' TO ROLE 'load'",
+    ] {
+        assert_eq!(owner.query(text).expect("is answered").opcode, 8, "{text}");
+    }
+    assert_eq!(raw(&server, &words), (true, String::new()));
+    let transport = [format!("truststore={trusted}"), format!("keystore={pair}")];
+    let load = ["write", "no-warmup", "n=2000", "-rate", "threads=20", "-transport"];
+    let words: Vec<&str> = load.into_iter().chain(transport.iter().map(String::as_str)).collect();
+    is_done("write by a certificate", 2000, run(&server, &words));
     server.stop();
 }
 

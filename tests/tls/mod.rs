@@ -1,9 +1,10 @@
-//! Clients under TLS: who is served on which port, what others read, how connections end, and certificates exchanged under load.
+//! Clients under TLS: logins by certificate, who is served on which port, what others read, how connections end, and certificates exchanged under load.
 
 #[path = "../../crates/tls/src/tests/authority.rs"]
 pub(crate) mod authority;
 pub(crate) mod client;
 mod half_open;
+mod identity;
 
 use std::io::{ErrorKind, Read, Write};
 use std::path::Path;

@@ -37,6 +37,7 @@ const LANES: [&[Suite]; 2] = [
         Suite::Group,
         Suite::Membership,
         Suite::Requests,
+        Suite::Connections,
         Suite::Coordinator,
         Suite::Query,
         Suite::Audit,
@@ -57,6 +58,7 @@ struct Built {
     group: PathBuf,
     membership: PathBuf,
     requests: PathBuf,
+    connections: PathBuf,
     coordinator: PathBuf,
     query: PathBuf,
     audit: PathBuf,
@@ -221,6 +223,7 @@ fn run_part(built: &Built, suite: Suite, part: &Part<'_>, bug: Option<&str>) -> 
         Suite::Group => Command::new(&built.group),
         Suite::Membership => Command::new(&built.membership),
         Suite::Requests => Command::new(&built.requests),
+        Suite::Connections => Command::new(&built.connections),
         Suite::Coordinator => Command::new(&built.coordinator),
         Suite::Query => Command::new(&built.query),
         Suite::Audit => Command::new(&built.audit),
@@ -234,6 +237,7 @@ fn run_part(built: &Built, suite: Suite, part: &Part<'_>, bug: Option<&str>) -> 
             | Suite::Group
             | Suite::Membership
             | Suite::Requests
+            | Suite::Connections
             | Suite::Coordinator
             | Suite::Query
             | Suite::Audit,
@@ -252,7 +256,13 @@ fn run_part(built: &Built, suite: Suite, part: &Part<'_>, bug: Option<&str>) -> 
             command.args(["--skip", LONG_TEST]);
         }
         (
-            Suite::Consensus | Suite::Membership | Suite::Requests | Suite::Coordinator | Suite::Query | Suite::Audit,
+            Suite::Consensus
+            | Suite::Membership
+            | Suite::Requests
+            | Suite::Connections
+            | Suite::Coordinator
+            | Suite::Query
+            | Suite::Audit,
             Part::Whole,
         ) => {}
         (Suite::Group, Part::Whole) => {
@@ -308,6 +318,7 @@ fn build(budget: Duration) -> Result<Built, String> {
         group: built::unit_tests("crates/metadata", "helenus-metadata", budget)?.program,
         membership: built::unit_tests("crates/membership", "helenus-membership", budget)?.program,
         requests: built::unit_tests("crates/cluster", "helenus-cluster", budget)?.program,
+        connections: built::unit_tests("crates/server", "helenus-server", budget)?.program,
         coordinator: built::test("crates/cluster", "coordinator", budget)?.program,
         query: built::test("crates/query", "engine", budget)?.program,
         audit: built::unit_tests("crates/audit", "helenus-audit", budget)?.program,
@@ -341,6 +352,7 @@ mod tests_of_the_list {
                 Suite::Group => "crates/metadata/src",
                 Suite::Membership => "crates/membership/src",
                 Suite::Requests => "crates/cluster/src",
+                Suite::Connections => "crates/server/src",
                 Suite::Coordinator => "crates/cluster/tests/coordinator",
                 Suite::Query => "crates/query/tests/engine",
                 Suite::Audit => "crates/audit/src",

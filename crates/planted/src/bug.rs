@@ -23,6 +23,8 @@ pub enum Suite {
     Query,
     /// `crates/audit/src/`: entries of the audit log, and its files.
     Audit,
+    /// `crates/server/src/`: connections of clients.
+    Connections,
     /// `crates/cluster/tests/coordinator/`: coordinators of three nodes on simulated machines, without the engine above them.
     Coordinator,
 }
@@ -334,4 +336,6 @@ bugs! {
         "A schema statement is planned although its role has lost the permission since it was asked for.";
     PasswordInAudit, "password-in-audit", Audit, "entry::tests::no_password_is_in_a_line",
         "Texts and messages are written to the audit log as they came, passwords too.";
+    FallbackDespiteCertificate, "fallback-despite-certificate", Connections, "logins::tests::with_a_certificate_that_is_of_no_role_no_password_is_asked_for",
+        "A client whose certificate is of no role is asked for a password.";
 }

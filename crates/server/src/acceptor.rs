@@ -128,7 +128,7 @@ async fn accept_all(
     loop {
         match listener.accept().await {
             Ok((socket, peer)) => {
-                let standing = match inner.passwords.get() {
+                let standing = match inner.logins.get() {
                     Some(_) => Standing::Unauthenticated(Host::from(peer.ip())),
                     None => Standing::Served,
                 };

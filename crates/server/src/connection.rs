@@ -21,12 +21,12 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::Duration;
 
-use ::login::Hasher;
 use cql_protocol::{EventKinds, Version};
 use query::Session;
 use runtime::sync::Notify;
 use runtime::{Group, Socket, TaskHandle};
 
+use crate::logins::Logins;
 use crate::ports::{ShardAwarePorts, Standing};
 use crate::server::{Counted, Inner};
 use crate::stream::Stream;
@@ -48,7 +48,7 @@ pub(crate) struct Connection {
     pub(crate) counted: Counted,
     /// The client's address; `None`: it has gone already, or is on this machine.
     address: Option<SocketAddr>,
-    /// STARTUP was answered with AUTHENTICATE.
+    /// STARTUP was answered with AUTHENTICATE: the client has no certificate that counts.
     is_authenticating: Cell<bool>,
     /// The verification of a password that is under way.
     login: RefCell<Option<TaskHandle<()>>>,
@@ -171,10 +171,10 @@ impl Connection {
         })
     }
 
-    /// The hasher by which the client has to log in before it makes requests; `None`: it need not.
-    fn must_log_in(&self) -> Option<&Hasher> {
-        let hasher = self.server.passwords.get();
-        hasher.filter(|_| matches!(self.counted.standing(), Standing::Unauthenticated(_)))
+    /// How the client has to log in before it makes requests; `None`: it need not.
+    fn must_log_in(&self) -> Option<&Logins> {
+        let logins = self.server.logins.get();
+        logins.filter(|_| matches!(self.counted.standing(), Standing::Unauthenticated(_)))
     }
 
     /// The client's address; `None`: it has gone already, or is on this machine.

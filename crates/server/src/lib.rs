@@ -14,6 +14,7 @@ mod buffers;
 mod connection;
 mod events;
 mod limits;
+mod logins;
 mod maintenance;
 mod notable;
 mod places;
@@ -28,6 +29,7 @@ mod tickets;
 
 pub use acceptor::{ListenError, Listeners, Listening};
 pub use limits::Limits;
+pub use logins::{Logins, Proofs};
 pub use notable::NotableRequest;
 pub use ports::{Port, Ports, Security};
 pub use requests::RequestKind;

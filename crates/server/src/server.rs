@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use audit::Audit;
-use login::{Hasher, Host, Ticket};
+use login::{Host, Ticket};
 use planted::Planted;
 use query::Engine;
 use runtime::sync::Notify;
@@ -19,6 +19,7 @@ use crate::auditing::Auditing;
 use crate::budget::Budget;
 use crate::buffers::Buffers;
 use crate::connection::Connection;
+use crate::logins::{Logins, Proofs};
 use crate::notable::{Notable, NotableRequest};
 use crate::places::Places;
 use crate::ports::{Arrival, Standing};
@@ -116,8 +117,8 @@ pub(crate) struct Inner {
     pub(crate) acceptors: RefCell<Vec<TaskHandle<()>>>,
     /// Set before the node accepts, where a port speaks TLS.
     pub(crate) tls: OnceCell<ServerIdentity>,
-    /// Set before the node accepts, where clients log in by password.
-    pub(crate) passwords: OnceCell<Hasher>,
+    /// Set before the node accepts, where clients log in.
+    pub(crate) logins: OnceCell<Logins>,
     pub(crate) tickets: Tickets,
     pub(crate) auditing: Auditing,
     pub(crate) places: Places,
@@ -170,9 +171,11 @@ impl Server {
         assert!(self.inner.tls.set(identity).is_ok(), "the identity is set once");
     }
 
-    /// Clients of the ports must log in by password from now on. For each shard, before any accepts.
-    pub fn use_passwords(&self, hasher: Hasher) {
-        assert!(self.inner.passwords.set(hasher).is_ok(), "how clients log in is set once");
+    /// Clients of the ports must log in from now on. For each shard, before any accepts.
+    pub fn use_logins(&self, logins: Logins) {
+        let Proofs { has_passwords, certificates, .. } = &logins.proofs;
+        assert!(*has_passwords || certificates.is_some(), "there is a way to log in");
+        assert!(self.inner.logins.set(logins).is_ok(), "how clients log in is set once");
     }
 
     /// Requests and logins are written to the audit log, when that is on. `host` is the node, as entries name it. For each shard, before any accepts.
@@ -302,7 +305,7 @@ impl Inner {
             maintenance: Cell::new(0),
             acceptors: RefCell::default(),
             tls: OnceCell::new(),
-            passwords: OnceCell::new(),
+            logins: OnceCell::new(),
             tickets: Tickets::default(),
             auditing: Auditing::default(),
             places: Places::default(),

@@ -15,6 +15,7 @@ mod flaw;
 mod identity;
 mod material;
 mod material_error;
+mod names;
 #[allow(clippy::disallowed_types, reason = "one pointer is shared with a thread beside the shards")]
 mod outside;
 mod pem;
@@ -36,6 +37,7 @@ pub use flaw::Flaw;
 pub use identity::Identity;
 pub use material::Material;
 pub use material_error::MaterialError;
+pub use names::{AlternativeName, CERTIFICATE_BYTES_MAX, CertificateNames, NAME_BYTES_MAX, NAMES_MAX, NamesError};
 pub use outside::{OutsideCredentials, OutsideFiles, OutsideIdentity};
 pub use pem::{PEM_BYTES_MAX, Pem, Pems};
 pub use reload::FileFigures;

@@ -16,6 +16,7 @@ use rustls::{
     ClientConfig, ClientConnection, Connection, HandshakeKind, ProtocolVersion, ServerConfig, ServerConnection,
 };
 
+use crate::names::{CertificateNames, NamesError};
 use crate::session_error::SessionError;
 
 /// Bytes to be sent that a session holds before it takes no more plain text.
@@ -131,6 +132,11 @@ impl Session {
             return None;
         }
         Some(self.connection.peer_certificates()?.iter().map(|certificate| &**certificate))
+    }
+
+    /// The names of the certificate by which the other end has proven itself; `None`: as [`Session::peer_chain`]. Fails if the certificate has none that can be used.
+    pub fn peer_names(&self) -> Option<Result<CertificateNames, NamesError>> {
+        self.peer_chain()?.next().map(CertificateNames::parse)
     }
 
     /// The version and the cipher suite that the two ends agreed on, by the names that Java has for them; `None`: the handshake is not over.

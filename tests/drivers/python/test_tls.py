@@ -1,11 +1,15 @@
-"""The driver and cqlsh under TLS, with a certificate and without."""
+"""The driver and cqlsh under TLS, with a certificate and without; and logins by certificate."""
 
+import pathlib
 import ssl
 
 import pytest
-from cassandra.cluster import NoHostAvailable
+from cassandra.auth import PlainTextAuthProvider
+from cassandra.cluster import EXEC_PROFILE_DEFAULT, ExecutionProfile, NoHostAvailable
+from cassandra.connection import UnixSocketEndPoint
+from cassandra.policies import HostFilterPolicy, RoundRobinPolicy
 
-from certificates import make_certificates, options_of
+from certificates import IDENTITY, make_certificates, options_of
 from conftest import Node
 from server import Server
 from shell import cqlsh, run
@@ -39,10 +43,10 @@ def context(folder, has_certificate):
     return context
 
 
-def connect(server, folder, has_certificate):
+def connect(server, folder, has_certificate, **settings):
     """The driver checks the node's name where it is given one."""
     options = {"server_hostname": "127.0.0.1"}
-    return Node(server, 5, "lz4").cluster(ssl_context=context(folder, has_certificate), ssl_options=options)
+    return Node(server, 5, "lz4").cluster(ssl_context=context(folder, has_certificate), ssl_options=options, **settings)
 
 
 def test_a_client_with_a_certificate_is_served(server, folder):
@@ -77,3 +81,58 @@ def test_cqlsh(server, folder, asking):
     assert "True" in cqlsh(server, LISTED, "--ssl", f"--cqlshrc={whole}")
     refused = run(server, "--ssl", f"--cqlshrc={bare}", "-e", LISTED)
     assert (refused.returncode == 0) == (asking != "true"), refused.stdout + refused.stderr
+
+
+def authenticator(name):
+    return f"authenticator:\n  class_name: {name}\n  parameters:\n    validator_class_name: org.apache.cassandra.auth.SpiffeCertificateValidator\n"
+
+
+def owner(server):
+    """The owner of the process, on the maintenance socket."""
+    socket = UnixSocketEndPoint(str(pathlib.Path(server.folder.name) / "maintenance" / "cql.m"))
+    policy = HostFilterPolicy(RoundRobinPolicy(), lambda host: host.endpoint == socket)
+    profile = ExecutionProfile(load_balancing_policy=policy, request_timeout=30)
+    return Node(server, 5, None).cluster(contact_points=[socket], execution_profiles={EXEC_PROFILE_DEFAULT: profile})
+
+
+def is_refused(cluster, words):
+    with pytest.raises(NoHostAvailable, match=words):
+        cluster.connect()
+    cluster.shutdown()
+
+
+def test_a_client_logs_in_by_its_certificate_while_its_identity_has_a_role(folder):
+    before = authenticator("MutualTlsAuthenticator")
+    with Server("uring", 2, options_of(folder, "require_client_auth: true", before=before)) as server:
+        of_owner = owner(server)
+        admin = of_owner.connect()
+        is_refused(connect(server, folder, True), f"Certificate identity .*{IDENTITY}.* not authorized")
+        admin.execute("CREATE ROLE client WITH LOGIN = true AND SUPERUSER = true")
+        admin.execute(f"ADD IDENTITY '{IDENTITY}' TO ROLE 'client'")
+        cluster = connect(server, folder, True)
+        session = cluster.connect()
+        assert {row.username for row in session.execute("SELECT username FROM system_views.clients")} >= {"client"}
+        # As clients of Cassandra 5.0 are set up, whose server asks for an answer: this one is not asked.
+        with_provider = connect(server, folder, True, auth_provider=PlainTextAuthProvider("any", "any"))
+        assert list(with_provider.connect().execute(LISTED))
+        with_provider.shutdown()
+        admin.execute(f"DROP IDENTITY '{IDENTITY}'")
+        is_refused(connect(server, folder, True), "not authorized")
+        assert list(session.execute(LISTED)), "a live session goes on"
+        cluster.shutdown()
+        of_owner.shutdown()
+
+
+def test_a_client_without_a_certificate_falls_back_to_its_password(folder):
+    before = authenticator("MutualTlsWithPasswordFallbackAuthenticator")
+    with Server("epoll", 1, options_of(folder, "require_client_auth: optional", before=before)) as server:
+        of_owner = owner(server)
+        admin = of_owner.connect()
+        admin.execute("CREATE ROLE client WITH LOGIN = true AND PASSWORD = 'secret'")
+        password = PlainTextAuthProvider("client", "secret")
+        cluster = connect(server, folder, False, auth_provider=password)
+        assert cluster.connect().execute("SELECT cluster_name FROM system.local").one()
+        cluster.shutdown()
+        is_refused(connect(server, folder, True, auth_provider=password), "not authorized")
+        is_refused(connect(server, folder, False), "requires authentication")
+        of_owner.shutdown()

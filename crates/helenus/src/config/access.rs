@@ -2,11 +2,18 @@
 //!
 //! An authenticator or authorizer that is not there stops the start: running open instead would be a trap.
 
+mod certificates;
+
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use auth::{PasswordHash, Settings as Checks, bounds};
+use login::{Certificates, Hasher};
+use planted::Planted;
+use server::{Logins, Proofs};
+use tls::ClientCertificates;
 
+use self::certificates::CertificateSettings;
 use super::arguments::Arguments;
 use super::place::Place;
 use super::yaml::Node;
@@ -30,22 +37,42 @@ pub enum Authenticator {
     AllowAll,
     /// By a name and a password.
     Password,
+    /// By a certificate, whose SPIFFE identity has a role.
+    MutualTls,
+    /// As that, or by a name and a password if it has no certificate.
+    MutualTlsWithPasswordFallback,
+    /// By a certificate, in whose names queries find the role: ScyllaDB's.
+    Certificate,
 }
 
 impl Authenticator {
-    const ALL: [Authenticator; 2] = [Authenticator::AllowAll, Authenticator::Password];
+    const ALL: [Authenticator; 5] = [
+        Authenticator::AllowAll,
+        Authenticator::Password,
+        Authenticator::MutualTls,
+        Authenticator::MutualTlsWithPasswordFallback,
+        Authenticator::Certificate,
+    ];
 
     /// Its class, without the package.
     pub fn class(self) -> &'static str {
         match self {
             Authenticator::AllowAll => "AllowAllAuthenticator",
             Authenticator::Password => "PasswordAuthenticator",
+            Authenticator::MutualTls => "MutualTlsAuthenticator",
+            Authenticator::MutualTlsWithPasswordFallback => "MutualTlsWithPasswordFallbackAuthenticator",
+            Authenticator::Certificate => "CertificateAuthenticator",
         }
     }
 
     /// True if a client has to prove who it is.
     pub fn requires_login(self) -> bool {
         self != Authenticator::AllowAll
+    }
+
+    /// True if a client may log in by a password.
+    fn has_passwords(self) -> bool {
+        matches!(self, Authenticator::Password | Authenticator::MutualTlsWithPasswordFallback)
     }
 }
 
@@ -75,6 +102,8 @@ impl Authorizer {
 pub struct AccessConfig {
     /// How clients prove who they are.
     pub authenticator: Authenticator,
+    /// The role of a client with a certificate; `None`: certificates are of no role.
+    pub certificates: Option<Certificates>,
     /// The checks of roles.
     pub authorizer: Authorizer,
     /// Threads that compute hashes, and how long verifications are remembered.
@@ -94,6 +123,7 @@ impl AccessConfig {
     pub fn open() -> AccessConfig {
         AccessConfig {
             authenticator: Authenticator::AllowAll,
+            certificates: None,
             authorizer: Authorizer::AllowAll,
             logins: login::Settings::default(),
             superuser: SUPERUSER.to_owned(),
@@ -103,8 +133,16 @@ impl AccessConfig {
         }
     }
 
+    /// How clients of the ports log in; `None`: they need not.
+    pub fn logins_by(&self, hasher: Hasher, planted: Planted) -> Option<Logins> {
+        let (has_passwords, certificates) = (self.authenticator.has_passwords(), self.certificates.clone());
+        let logins = Logins { hasher, proofs: Proofs { has_passwords, certificates, planted } };
+        self.authenticator.requires_login().then_some(logins)
+    }
+
     /// The settings that checks go by.
     pub fn checks(&self) -> Checks {
+        // Roles have passwords also where clients have certificates: operators log in by them.
         let requires_login = self.authenticator.requires_login();
         let authorizes = self.authorizer == Authorizer::Cassandra;
         Checks { authenticates: requires_login, has_passwords: requires_login, authorizes }
@@ -113,6 +151,7 @@ impl AccessConfig {
     /// The keys with the values in effect, but for the hash of a password.
     pub(super) fn shown(&self) -> Vec<(String, Option<String>)> {
         let socket = self.maintenance_socket.as_ref().map(|path| path.display().to_string());
+        let queries = certificates::shown(self.certificates.as_ref());
         let all = [
             ("auth_superuser_name", self.superuser.clone()),
             ("authenticator", self.authenticator.class().to_owned()),
@@ -122,7 +161,8 @@ impl AccessConfig {
             ("native_transport_max_auth_threads", self.logins.threads.to_string()),
             ("role_manager", ROLE_MANAGER.to_owned()),
         ];
-        all.map(|(key, value)| (key.to_owned(), Some(value))).to_vec()
+        let queries = queries.map(|queries| ("auth_certificate_role_queries", queries));
+        queries.into_iter().chain(all).map(|(key, value)| (key.to_owned(), Some(value))).collect()
     }
 }
 
@@ -130,6 +170,7 @@ impl AccessConfig {
 #[derive(Debug, Default)]
 pub struct AccessSettings {
     authenticator: Option<Authenticator>,
+    certificates: CertificateSettings,
     authorizer: Option<Authorizer>,
     validity: Option<Duration>,
     threads: Option<usize>,
@@ -144,7 +185,9 @@ impl AccessSettings {
         match key {
             "authenticator" => {
                 self.authenticator = Some(authenticator(place.class(value)?).map_err(|why| place.wrong(why))?);
+                self.certificates.read_validator(place, value)?;
             }
+            "auth_certificate_role_queries" => self.certificates.read_queries(place, value)?,
             "authorizer" => self.authorizer = Some(authorizer(place.class(value)?).map_err(|why| place.wrong(why))?),
             "role_manager" => place.must_be_class(value, ROLE_MANAGER)?,
             "credentials_validity" => self.validity = Some(place.duration(value)?),
@@ -195,9 +238,15 @@ impl AccessSettings {
         self.authenticator.unwrap_or_default().requires_login()
     }
 
-    /// Fills the gaps, and checks the whole.
-    pub(super) fn complete(self, data_dir: &Path) -> Result<AccessConfig, ConfigError> {
+    /// Fills the gaps, and checks the whole. `asked` says how far clients are asked for certificates; `None`: they have no TLS.
+    pub(super) fn complete(
+        self,
+        data_dir: &Path,
+        asked: Option<ClientCertificates>,
+    ) -> Result<AccessConfig, ConfigError> {
         let authenticator = self.authenticator.unwrap_or_default();
+        let certificates = self.certificates.complete(authenticator, asked);
+        let certificates = certificates.map_err(|reason| ConfigError::Access { reason })?;
         // Who asks clients for a name means roles to have permissions: Cassandra, which lets all do everything then, leaves a trap.
         let authorizer = self.authorizer.unwrap_or(match authenticator.requires_login() {
             true => Authorizer::Cassandra,
@@ -221,6 +270,7 @@ impl AccessSettings {
         };
         Ok(AccessConfig {
             authenticator,
+            certificates,
             authorizer,
             logins: login::Settings { threads, validity: self.validity.unwrap_or(default.validity) },
             superuser: self.superuser.unwrap_or_else(|| SUPERUSER.to_owned()),
@@ -245,8 +295,9 @@ fn authorizer(class: &str) -> Result<Authorizer, String> {
     found.ok_or_else(|| not_supported(class, Authorizer::ALL.map(Authorizer::class)))
 }
 
-fn not_supported(class: &str, [one, other]: [&str; 2]) -> String {
-    format!("{class} is not supported yet, only {one} and {other}")
+fn not_supported<const N: usize>(class: &str, known: [&str; N]) -> String {
+    let (last, others) = known.split_last().expect("there is a class");
+    format!("{class} is not supported yet, only {} and {last}", others.join(", "))
 }
 
 fn role_name(name: &str) -> Result<String, String> {

@@ -57,7 +57,7 @@ pub struct Arguments {
     #[arg(long, value_name = "PORT", help_heading = "Network")]
     pub prometheus_port: Option<u16>,
 
-    /// How clients prove who they are: AllowAllAuthenticator (not at all) or PasswordAuthenticator [default: AllowAllAuthenticator]
+    /// How clients prove who they are: AllowAllAuthenticator (not at all), PasswordAuthenticator, or one by certificates, which the file configures [default: AllowAllAuthenticator]
     #[arg(long, value_name = "CLASS", help_heading = "Access")]
     pub authenticator: Option<String>,
 

@@ -32,7 +32,7 @@ pub enum ConfigError {
     TooLittleMemory { asked: String, shards: u16, least: String },
     #[error(
         "listen address {address} is not loopback and clients prove nothing: any client that reaches the port could read and change all data; listen on \
-         127.0.0.1, require passwords (authenticator: PasswordAuthenticator) or certificates of clients (client_encryption_options with require_client_auth: true and no plain port), or start with --insecure \
+         127.0.0.1, require logins (authenticator: PasswordAuthenticator) or certificates of clients (client_encryption_options with require_client_auth: true and no plain port), or start with --insecure \
          if the network is trusted"
     )]
     OpenToTheWorld { address: IpAddr },

@@ -30,6 +30,7 @@ const KNOWN: &str = "
     allocate_tokens_for_keyspace allocate_tokens_for_local_replication_factor allow_extra_insecure_udfs
     allow_filtering_enabled allow_insecure_udfs alter_table_enabled alternator_address alternator_https_port
     alternator_port api_address api_doc_dir api_port api_ui_dir audit_logging_options auth_cache_warming_enabled
+    auth_certificate_role_queries
     auth_read_consistency_level auth_superuser_name auth_superuser_salted_password auth_write_consistency_level authenticator authorizer auto_adjust_flush_quota
     auto_bootstrap auto_hints_cleanup_enabled auto_optimise_full_repair_streams auto_optimise_inc_repair_streams
     auto_optimise_preview_repair_streams auto_snapshot auto_snapshot_ttl autocompaction_on_startup_enabled

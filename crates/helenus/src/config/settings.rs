@@ -223,7 +223,8 @@ impl Settings {
         guardrails::check(&mut self.guardrails)?;
         let limits = self.limits(memory_bytes, shards)?;
         let data_dir = self.data_dir.unwrap_or_else(|| PathBuf::from("helenus-data"));
-        let access = self.access.complete(&data_dir)?;
+        let asked = self.client_encryption.as_ref().map(ClientEncryption::client_certificates);
+        let access = self.access.complete(&data_dir, asked)?;
         let audit_dir = data_dir.clone();
         let disk_reserve = self.disk_reserve.unwrap_or(StorageOptions::DISK_RESERVE);
         let hints = HintOptions { disk_reserve, ..complete_hints(self.hints, &data_dir)? };

@@ -310,12 +310,8 @@ fn wrong_values_say_what_is_wanted() {
 fn what_is_not_there_is_refused() {
     for (text, words) in [
         (
-            "authenticator: MutualTlsAuthenticator",
-            "MutualTlsAuthenticator is not supported yet, only AllowAllAuthenticator and PasswordAuthenticator",
-        ),
-        (
             "authenticator:\n  class_name: com.scylladb.auth.TransitionalAuthenticator",
-            "TransitionalAuthenticator is not supported yet, only AllowAllAuthenticator and PasswordAuthenticator",
+            "TransitionalAuthenticator is not supported yet, only AllowAllAuthenticator, PasswordAuthenticator, MutualTlsAuthenticator, MutualTlsWithPasswordFallbackAuthenticator and CertificateAuthenticator",
         ),
         (
             "authorizer: com.example.Authorizer",

@@ -138,7 +138,7 @@ impl BootSequence {
         failed.and(drained.and(self.all(&Command::Sync).await))
     }
 
-    /// Makes the first superuser, where clients need passwords.
+    /// Makes the first superuser, where clients log in.
     async fn ensure_superuser(&self) -> Result<(), NodeError> {
         let (engine, hasher) = (self.local.engine.borrow().clone(), self.local.hasher.borrow().clone());
         let access = &self.config.access;

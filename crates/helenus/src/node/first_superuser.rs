@@ -1,4 +1,4 @@
-//! The first superuser of a cluster: made by the first start that needs passwords, and by no other.
+//! The first superuser of a cluster: made by the first start whose clients log in, and by no other.
 //!
 //! A password that is drawn is written to a file before its hash is proposed, so no crash leaves a superuser whose password is unknown. Of several nodes one proposal
 //! wins; the others remove their files. States: `docs/internals/access.md#the-first-superuser`.
@@ -25,7 +25,7 @@ const PASSWORD: &str = "password: ";
 /// The most bytes of the file that are read: a name and a password.
 const FILE_BYTES_MAX: u64 = 4096;
 
-/// The start of a node whose clients need passwords.
+/// The start of a node whose clients log in.
 pub(super) struct FirstSuperuser<'a> {
     pub(super) runtime: &'a Runtime,
     pub(super) access: &'a AccessConfig,

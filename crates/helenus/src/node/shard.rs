@@ -297,8 +297,8 @@ impl ShardNode {
         if let Some(credentials) = &self.config.client_tls {
             server.use_tls(credentials.identity(&self.runtime));
         }
-        if self.config.access.authenticator.requires_login() {
-            server.use_passwords(hasher);
+        if let Some(logins) = self.config.access.logins_by(hasher, self.config.planted) {
+            server.use_logins(logins);
         }
         *self.handles.server.borrow_mut() = Some(server);
         Ok(())

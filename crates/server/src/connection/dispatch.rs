@@ -40,7 +40,7 @@ impl Connection {
         self.session.count_request();
         if !self.started.get() {
             return match self.must_log_in().filter(|_| self.is_authenticating.get()) {
-                Some(hasher) => login::before_login(self, hasher, header, body, output),
+                Some(logins) => login::before_login(self, logins, header, body, output),
                 None => handshake::before_startup(self, header, body, output),
             };
         }

@@ -2,19 +2,16 @@
 
 use cql_protocol::request::{self, Startup};
 use cql_protocol::{
-    Codec, Compression, ErrorBody, FrameHeader, Opcode, Version, write_authenticate, write_error, write_ready,
-    write_supported,
+    Codec, Compression, ErrorBody, FrameHeader, Opcode, Version, write_error, write_ready, write_supported,
 };
 use topology::Sharder;
 
 use super::Connection;
+use super::login;
 use super::output::Output;
 use super::transport::Transport;
 use super::violation::Violation;
 use crate::stream::Stream;
-
-/// The name by which drivers know that they are to send a name and a password.
-const PASSWORD_AUTHENTICATOR: &str = "org.apache.cassandra.auth.PasswordAuthenticator";
 
 /// Handles STARTUP, and a request that comes before it. Cassandra keeps the connection after such an error.
 #[cold]
@@ -31,23 +28,16 @@ pub(super) fn before_startup(
             let startup = Startup::decode(message)?;
             match choose(&startup, header.version) {
                 Ok(transport) => {
-                    connection.session.start(header.version.number(), startup.options());
                     match connection.must_log_in() {
                         None => {
                             write_ready(&mut output.ready, header.version, header.stream);
                             connection.started.set(true);
                             connection.server.auditing.maintenance(connection);
                         }
-                        Some(_) => {
-                            write_authenticate(
-                                &mut output.ready,
-                                header.version,
-                                header.stream,
-                                PASSWORD_AUTHENTICATOR,
-                            );
-                            connection.is_authenticating.set(true);
-                        }
+                        Some(logins) if !login::at_startup(connection, logins, header, output) => return Ok(()),
+                        Some(_) => {}
                     }
+                    connection.session.start(header.version.number(), startup.options());
                     // What comes before the choice, and this reply itself, goes as it is: the client begins to use the
                     // transport only when it has read it.
                     output.unframed = output.ready.len();

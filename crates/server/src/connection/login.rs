@@ -1,13 +1,16 @@
-//! A client's login: AUTHENTICATE, AUTH_RESPONSE, and the verdict, which comes from a thread outside the shards.
+//! A client's login: by its certificate when it starts, or AUTHENTICATE, AUTH_RESPONSE, and the verdict, which comes from a thread outside the shards.
 //!
-//! While a password is verified the connection reads nothing, and holds no shard. A client whose login was refused may try again, as in Cassandra, within its time.
+//! A certificate that was verified decides alone: a client whose certificate is of no role is refused, and is asked for no password. While a password is verified the
+//! connection reads nothing, and holds no shard. A client whose login was refused may try again, as in Cassandra, within its time.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::rc::Rc;
 
 use auth::{Credentials, parse_plain};
 use cql_protocol::request::{self, AuthResponse};
-use cql_protocol::{ErrorBody, ErrorKind, FrameHeader, Opcode, write_auth_success, write_error};
+use cql_protocol::{
+    ErrorBody, ErrorKind, FrameHeader, Opcode, write_auth_success, write_authenticate, write_error, write_ready,
+};
 use login::Hasher;
 use runtime::Group;
 
@@ -15,12 +18,43 @@ use super::Connection;
 use super::handshake;
 use super::output::Output;
 use super::violation::Violation;
+use crate::logins::{Logins, Start};
+use crate::stream::Stream;
+
+/// The refusal of a client that has no certificate, where one is needed, in Cassandra's words.
+const NO_CERTIFICATE: &str = "No certificate present on connection";
+
+/// Answers STARTUP of a client that has to log in: with READY if its certificate is of a role, with AUTHENTICATE if it has none. False: it was refused, and nothing has
+/// begun.
+#[cold]
+pub(super) fn at_startup(connection: &Connection, logins: &Logins, header: &FrameHeader, output: &mut Output) -> bool {
+    let names = match &connection.stream {
+        Stream::Tls(tls) if logins.proofs.certificates.is_some() => tls.session().peer_names(),
+        _ => None,
+    };
+    match logins.proofs.start(names, connection.server.engine.access().state()) {
+        Start::Asked(class) => {
+            write_authenticate(&mut output.ready, header.version, header.stream, class);
+            connection.is_authenticating.set(true);
+        }
+        Start::LoggedIn(role) => {
+            log_in(connection, &role);
+            connection.server.auditing.login(connection, None, None);
+            write_ready(&mut output.ready, header.version, header.stream);
+        }
+        Start::Refused(words) => {
+            refuse(connection, header, None, &bad_credentials(words), output);
+            return false;
+        }
+    }
+    true
+}
 
 /// Handles a request that comes between AUTHENTICATE and the end of the login. Cassandra keeps the connection after an error.
 #[cold]
 pub(super) fn before_login(
     connection: &Rc<Connection>,
-    hasher: &Hasher,
+    logins: &Logins,
     header: &FrameHeader,
     body: &[u8],
     output: &mut Output,
@@ -35,7 +69,10 @@ pub(super) fn before_login(
                     connection.server.auditing.login(connection, None, None);
                     write_auth_success(&mut output.ready, header.version, header.stream, None);
                 }
-                Ok(credentials) => begin(connection, hasher, header, credentials),
+                _ if !logins.proofs.has_passwords => {
+                    refuse(connection, header, None, &bad_credentials(NO_CERTIFICATE), output)
+                }
+                Ok(credentials) => begin(connection, &logins.hasher, header, credentials),
                 Err(error) => refuse(connection, header, None, &bad_credentials(error), output),
             }
         }

@@ -1,7 +1,7 @@
 //! Certificates for tests: an authority, and what it issues. Other crates' tests include this file by its path.
 
 use rcgen::{
-    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, date_time_ymd,
+    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, SanType, date_time_ymd,
 };
 
 /// An authority that signs certificates.
@@ -40,6 +40,18 @@ impl Authority {
         params.distinguished_name.push(DnType::CommonName, "node");
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth];
         (params.not_before, params.not_after) = (date_time_ymd(from, 1, 1), date_time_ymd(to, 1, 1));
+        self.sign(&params)
+    }
+
+    /// A certificate of a client: its common name, and URIs among its subject alternative names.
+    #[allow(dead_code, reason = "not all tests that include this file have clients with names")]
+    pub fn issue_client(&self, name: &str, uris: &[&str]) -> Issued {
+        let mut params = CertificateParams::new(Vec::<String>::new()).expect("no names");
+        params.distinguished_name.push(DnType::CommonName, name);
+        params.subject_alt_names =
+            uris.iter().map(|uri| SanType::URI((*uri).try_into().expect("a URI is ASCII"))).collect();
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+        (params.not_before, params.not_after) = (date_time_ymd(VALID.0, 1, 1), date_time_ymd(VALID.1, 1, 1));
         self.sign(&params)
     }
 

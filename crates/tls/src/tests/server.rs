@@ -112,6 +112,28 @@ fn a_client_with_a_certificate_is_proven_and_its_chain_is_kept_if_it_was_judged(
 }
 
 #[test]
+fn names_of_a_session_are_those_of_a_client_that_was_verified() {
+    let (authority, other) = (Authority::new("one"), Authority::new("other"));
+    let uri = "spiffe://example.com/app";
+    let (member, stranger) = (authority.issue_client("app", &[uri]), other.issue_client("app", &[uri]));
+    for versions in [Versions::Tls12, Versions::Tls13] {
+        let optional = server(&authority, ServerOptions { versions, ..OPTIONAL });
+        let (mut dialler, mut served) = (dial(&client(&authority, Some(&member))), optional.accept(NOW));
+        assert!(served.peer_names().is_none(), "nothing is proven yet");
+        assert_eq!(shake(&mut dialler, &mut served, usize::MAX), [Ok(()), Ok(())]);
+        let names = served.peer_names().expect("it has a certificate").expect("it has names");
+        assert_eq!((names.spiffe(), names.subject()), (Some(uri), "CN=app"));
+        let (_, refused, outcome) = meet(&client(&authority, Some(&stranger)), &optional);
+        assert!(outcome[1].is_err() && refused.peer_names().is_none(), "of another authority");
+        let (_, nameless, _) = meet(&client(&authority, None), &optional);
+        assert!(nameless.peer_names().is_none());
+        let ignoring = server(&authority, ServerOptions { versions, ..ServerOptions::default() });
+        let (_, unasked, _) = meet(&client(&authority, Some(&member)), &ignoring);
+        assert!(unasked.peer_names().is_none(), "it is not asked for its certificate");
+    }
+}
+
+#[test]
 fn a_client_that_lacks_the_required_certificate_or_has_a_bad_one_is_refused_and_learns_why() {
     let (authority, other) = (Authority::new("one"), Authority::new("other"));
     let (stranger, late) = (other.issue(&[ADDRESS], VALID), authority.issue(&[ADDRESS], EXPIRED));

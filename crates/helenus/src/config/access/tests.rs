@@ -1,8 +1,10 @@
 //! Keys and flags of access, in Cassandra's words and in ScyllaDB's.
 
 use clap::Parser;
+use login::{RoleQueries, RoleQuery, RoleSource};
 
 use super::*;
+use crate::config::encryption::testing::{Authority, Folder, VALID};
 use crate::config::{Config, Machine, Settings, file};
 
 const HASH: &str = "$2a$10$abcdefghijklmnopqrstuuMoDrhIhDgUqbdSNZcoNfCqWG2JqGG62";
@@ -108,11 +110,119 @@ fn what_is_less_safe_than_it_reads_is_refused() {
     let refused = error("authorizer: CassandraAuthorizer", "");
     assert_eq!(refused, "AllowAllAuthenticator can't be used with CassandraAuthorizer");
     let refused = error("", "--authenticator LdapAuthenticator");
-    let words = "LdapAuthenticator is not supported yet, only AllowAllAuthenticator and PasswordAuthenticator";
+    let words = "LdapAuthenticator is not supported yet, only AllowAllAuthenticator, PasswordAuthenticator, MutualTlsAuthenticator, MutualTlsWithPasswordFallbackAuthenticator and CertificateAuthenticator";
     assert_eq!(refused, format!("--authenticator: {words}"));
     let refused = error("", "--role-manager LdapRoleManager");
     assert_eq!(refused, "--role-manager: LdapRoleManager is not supported yet, only CassandraRoleManager");
     // With passwords, other hosts may be served; without, not.
     assert!(error("", "--listen 192.0.2.1").contains("PasswordAuthenticator"));
     resolve("", "--listen 192.0.2.1 --authenticator PasswordAuthenticator").expect("clients log in");
+}
+
+const VALIDATOR: &str = "org.apache.cassandra.auth.SpiffeCertificateValidator";
+
+/// The options of clients' TLS that ask for certificates so far.
+fn tls(folder: &Folder, asked: &str) -> String {
+    let authority = Authority::new("one");
+    let node = authority.issue(&["127.0.0.1"], VALID);
+    let keystore = folder.file("keystore", &format!("{}{}", node.key, node.certificate));
+    let truststore = folder.file("truststore", &authority.pem);
+    format!(
+        "client_encryption_options:\n  enabled: true\n  require_client_auth: {asked}\n  {keystore}\n  {truststore}\n"
+    )
+}
+
+fn with_validator(class: &str) -> String {
+    format!("authenticator:\n  class_name: {class}\n  parameters:\n    validator_class_name: {VALIDATOR}\n")
+}
+
+#[test]
+fn certificates_log_in_by_cassandras_classes_or_by_scylladbs_queries() {
+    let folder = Folder::new("certificates");
+    let (required, optional) = (tls(&folder, "true"), tls(&folder, "optional"));
+    for class in ["MutualTlsAuthenticator", "org.apache.cassandra.auth.MutualTlsAuthenticator"] {
+        let config = access(&format!("{}{required}", with_validator(class)), "");
+        assert_eq!((config.authenticator, config.authorizer), (Authenticator::MutualTls, Authorizer::Cassandra));
+        assert_eq!(config.certificates, Some(Certificates::Spiffe));
+        assert!(!config.authenticator.has_passwords() && config.checks().has_passwords, "operators have passwords");
+    }
+    let fallback = with_validator("MutualTlsWithPasswordFallbackAuthenticator");
+    for asked in [&required, &optional] {
+        let config = access(&format!("{fallback}{asked}"), "");
+        assert_eq!(config.certificates, Some(Certificates::Spiffe));
+        assert!(config.authenticator.has_passwords());
+    }
+    // The list that Cassandra's file has for parameters, a short name, and the class on the command line.
+    let list = "authenticator:\n  class_name: AllowAllAuthenticator\n  parameters:\n    - validator_class_name: SpiffeCertificateValidator\n";
+    let config = access(&format!("{list}{required}"), "--authenticator MutualTlsAuthenticator");
+    assert_eq!(config.certificates, Some(Certificates::Spiffe));
+
+    let query = |source, query| RoleQuery::new(source, query).expect("a query");
+    let rule = |queries| Some(Certificates::Queries(RoleQueries::new(queries).expect("queries")));
+    let scylla = "authenticator: com.scylladb.auth.CertificateAuthenticator\n";
+    let config = access(&format!("{scylla}{required}"), "");
+    assert_eq!(config.certificates, rule(vec![query(RoleSource::Subject, "CN=([^,]+)")]));
+    let list = "auth_certificate_role_queries:\n  - source: altname\n    query: DNS=([^,\\s]+)\n  - source: SUBJECT\n    query: CN\\s*=\\s*([^,\\s]+)\n";
+    let config = access(&format!("{scylla}{list}{required}"), "");
+    let queries = vec![
+        query(RoleSource::AlternativeNames, "DNS=([^,\\s]+)"),
+        query(RoleSource::Subject, "CN\\s*=\\s*([^,\\s]+)"),
+    ];
+    assert_eq!(config.certificates, rule(queries));
+    let shown = ("auth_certificate_role_queries", "ALTNAME: DNS=([^,\\s]+); SUBJECT: CN\\s*=\\s*([^,\\s]+)");
+    assert!(config.shown().contains(&(shown.0.to_owned(), Some(shown.1.to_owned()))));
+}
+
+#[test]
+fn certificates_that_no_client_could_log_in_by_are_refused() {
+    let folder = Folder::new("no-certificates");
+    let with = |asked: &str| tls(&folder, asked);
+    let requires = |class: &str, values: &str| {
+        format!(
+            "{class} requires client_encryption_options.enabled to be true & client_encryption_options.require_client_auth to be {values}"
+        )
+    };
+    for asked in [String::new(), with("false"), with("optional")] {
+        let refused = error(&format!("{}{asked}", with_validator("MutualTlsAuthenticator")), "");
+        assert_eq!(refused, requires("MutualTlsAuthenticator", "true"));
+        let refused = error(&format!("authenticator: com.scylladb.auth.CertificateAuthenticator\n{asked}"), "");
+        assert_eq!(refused, requires("CertificateAuthenticator", "true"));
+    }
+    let fallback = "MutualTlsWithPasswordFallbackAuthenticator";
+    for asked in [String::new(), with("false")] {
+        let refused = error(&format!("{}{asked}", with_validator(fallback)), "");
+        assert_eq!(refused, requires(fallback, "optional/true"));
+    }
+    let refused = error(&format!("authenticator: MutualTlsAuthenticator\n{}", with("true")), "");
+    assert_eq!(refused, "authenticator.parameters.validator_class_name is not set");
+    let no_truststore = "client_encryption_options:\n  enabled: true\n  keystore: k.pem\n  require_client_auth: true\n";
+    let refused = error(&format!("{}{no_truststore}", with_validator("MutualTlsAuthenticator")), "");
+    assert!(refused.contains("require_client_auth needs trusted certificates: set truststore"), "{refused}");
+    for (text, words) in [
+        (
+            "authenticator:\n  class_name: MutualTlsAuthenticator\n  parameters:\n    validator_class_name: com.example.Validator",
+            "authenticator: Validator is not supported yet, only SpiffeCertificateValidator",
+        ),
+        (
+            "authenticator:\n  class_name: MutualTlsAuthenticator\n  parameters:\n    validator: x",
+            "authenticator: validator is not a supported parameter",
+        ),
+        ("auth_certificate_role_queries: x", "expected a list of source and query"),
+        ("auth_certificate_role_queries: []", "at least one query is needed"),
+        ("auth_certificate_role_queries:\n  - x", "expected a mapping of source and query"),
+        ("auth_certificate_role_queries:\n  - source: SUBJECT", "a query needs source and query"),
+        (
+            "auth_certificate_role_queries:\n  - source: ISSUER\n    query: (x)",
+            "source ISSUER is neither SUBJECT nor ALTNAME",
+        ),
+        (
+            "auth_certificate_role_queries:\n  - source: SUBJECT\n    query: CN=.*",
+            "'CN=.*' has 0 groups; one is needed",
+        ),
+        ("auth_certificate_role_queries:\n  - source: SUBJECT\n    query: CN=(", "'CN=(' is no regular expression"),
+        ("auth_certificate_role_queries:\n  - role: x", "role is not a part of a query, only source and query"),
+    ] {
+        let refused = error(text, "");
+        assert!(refused.contains(words), "{text}: {refused}");
+    }
 }

@@ -60,6 +60,11 @@ impl ClientEncryption {
         !self.is_optional && self.options.client_certificates == ClientCertificates::Required
     }
 
+    /// How far clients are asked for certificates.
+    pub(in crate::config) fn client_certificates(&self) -> ClientCertificates {
+        self.options.client_certificates
+    }
+
     /// Reads the files.
     pub(in crate::config) fn credentials(self) -> Result<ServerCredentials, ConfigError> {
         let wrong = |error| ConfigError::Certificates { key: "client_encryption_options", error };

@@ -5,7 +5,7 @@ mod authority;
 
 use std::path::PathBuf;
 
-pub(super) use authority::{Authority, VALID};
+pub(in crate::config) use authority::{Authority, VALID};
 
 use crate::config::{Config, Machine, Settings, file};
 
@@ -19,17 +19,17 @@ pub(in crate::config) fn config_of(text: &str) -> Result<Config, String> {
 }
 
 /// Files of a test's own folder.
-pub(super) struct Folder(pub(super) PathBuf);
+pub(in crate::config) struct Folder(pub(in crate::config) PathBuf);
 
 impl Folder {
-    pub(super) fn new(name: &str) -> Folder {
+    pub(in crate::config) fn new(name: &str) -> Folder {
         let folder = std::env::temp_dir().join(format!("helenus-encryption-{}-{name}", std::process::id()));
         std::fs::create_dir_all(&folder).expect("the temporary folder can be written");
         Folder(folder)
     }
 
     /// A line that names a file with this text.
-    pub(super) fn file(&self, option: &str, text: &str) -> String {
+    pub(in crate::config) fn file(&self, option: &str, text: &str) -> String {
         let path = self.0.join(option);
         std::fs::write(&path, text).expect("the file can be written");
         format!("{option}: {}", path.display())
