@@ -35,6 +35,8 @@ const ANSWER_AT_MOST: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(25);
 /// Between two tries of a node that was refused.
 const AGAIN: Duration = Duration::from_millis(300);
+/// The longest from the end of a decommission to the end of its node in order.
+const LEAVES_WITHIN: Duration = Duration::from_secs(5);
 /// In the sentence of a node that is to replace one that is not known to be down.
 const ALIVE: &str = "cannot replace a live node";
 /// Tokens of a node that gets another number.
@@ -179,7 +181,7 @@ impl Run {
             self.pursue();
             let why = self.unsettled();
             match why {
-                None if to_come.is_none() => return Ok(()),
+                None if to_come.is_none() => return self.see_off(),
                 None => return Err("the crash point never came".to_owned()),
                 Some(why) if self.site.world().now() >= deadline => {
                     return Err(format!("the operation has not ended within {ENDED_AT_MOST:?}: {why}"));
@@ -188,6 +190,18 @@ impl Run {
             }
         }
         unreachable!("it ends or gives up")
+    }
+
+    /// A node whose decommission was not aborted in time ends a moment after all nodes know that it has left.
+    fn see_off(&mut self) -> Result<(), String> {
+        let Some(node) = self.changed.filter(|_| self.kind == Kind::AbortedDecommission && !self.has_aborted) else {
+            return Ok(());
+        };
+        let deadline = self.site.world().now() + LEAVES_WITHIN;
+        while !self.is_gone && self.is_running(node) && self.site.world().now() < deadline {
+            self.site.world().run_for(AGAIN);
+        }
+        self.note_ends()
     }
 
     /// The node is started to join, or killed, to be removed, replaced, or started again with other tokens.
