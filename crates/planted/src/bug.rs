@@ -23,6 +23,8 @@ pub enum Suite {
     Query,
     /// `crates/cluster/tests/coordinator/`: coordinators of three nodes on simulated machines, without the engine above them.
     Coordinator,
+    /// `crates/index/src/tests/`: components in memory.
+    Index,
 }
 
 /// What is said of a bug.
@@ -330,4 +332,10 @@ bugs! {
         "The datacenters and addresses of a role are looked at once in a session, not after changes.";
     LeaderDoesNotCheck, "leader-does-not-check", Query, "permissions::a_revoke_that_is_logged_first_refuses_a_schema_statement",
         "A schema statement is planned although its role has lost the permission since it was asked for.";
+    PostingLostAtSegmentEnd, "posting-lost-at-segment-end", Index, "tests::witnesses::every_posting_is_in_some_segment",
+        "The end of a segment loses the posting that was added last.";
+    MergedListMissesABlock, "merged-list-misses-a-block", Index, "tests::witnesses::a_range_over_whole_nodes_has_every_posting",
+        "The merged lists of an index's inner nodes lack their second block.";
+    ComponentOfAnotherGeneration, "component-of-another-generation", Index, "tests::witnesses::a_component_of_another_file_is_refused",
+        "A component of another SSTable is used for the one that it lies beside.";
 }

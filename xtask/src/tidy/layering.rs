@@ -8,7 +8,7 @@ use super::Finding;
 use crate::source::Tree;
 
 /// From the bottom of the house to its roof.
-const ORDER: [&str; 31] = [
+const ORDER: [&str; 32] = [
     "planted",
     "stdx",
     "topology",
@@ -28,6 +28,7 @@ const ORDER: [&str; 31] = [
     "login",
     "mutation",
     "sstable",
+    "index",
     "storage",
     "cluster",
     "query",
@@ -43,7 +44,7 @@ const ORDER: [&str; 31] = [
 ];
 
 /// Crates that lie below another, which must not know them all the same.
-const FORBIDDEN: [(&str, &[&str], &str); 16] = [
+const FORBIDDEN: [(&str, &[&str], &str); 17] = [
     ("runtime", &["topology"], "the runtime knows nothing of databases"),
     ("tls", &["planted", "topology", "raft"], "a TLS session knows nothing of who uses it"),
     ("client", &["planted", "topology", "raft"], "a tool's access is a name and certificates, whatever is spoken"),
@@ -59,6 +60,7 @@ const FORBIDDEN: [(&str, &[&str], &str); 16] = [
     ("schema", &["runtime", "metadata", "cql-protocol"], "a schema change is a pure function"),
     ("auth", &["runtime", "metadata", "cql-protocol"], "a change of access is a pure function"),
     ("login", &["metadata", "cql-protocol", "schema"], "a hash is computed for a name and a password, whoever asks"),
+    ("index", &["runtime", "metadata", "cql-syntax", "cql-protocol"], "terms and postings are bytes and values"),
     (
         "storage",
         &["metadata", "cql-syntax", "cql-protocol"],
