@@ -9,13 +9,17 @@
 
 mod collect;
 mod component;
+mod definition;
 mod heap;
 mod pages;
 mod postings;
 mod search;
+mod terms;
 #[cfg(test)]
 mod tests;
 
 pub use component::{Builder, Component, Identity, OpenError, Opened, Totals};
+pub use definition::{Analysis, Analyzer, Case, Definition, DefinitionError, Mode, OptionError, Target};
 pub use postings::{Posting, token_head};
 pub use search::{Count, TermRange, TermWalk, Union};
+pub use terms::{SUFFIX_BYTES_MAX, Terms};

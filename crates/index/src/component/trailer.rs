@@ -18,7 +18,7 @@ pub struct Identity {
     pub table: [u8; 16],
     /// The index's id.
     pub index: [u8; 16],
-    /// See the definition.
+    /// See [`crate::Definition::digest`].
     pub definition: u64,
     /// The SSTable's generation, as it stands in the file names.
     pub generation: String,
