@@ -1,6 +1,7 @@
 //! Writes the corpora's first inputs: one good example of each message, statement and record, made by the encoders themselves, so that
 //! no binary files lie in the repository and the seeds follow the formats.
 
+mod component;
 mod index;
 
 use std::fs;
@@ -124,6 +125,9 @@ pub fn write_all(folder: &Path) {
     }
     for (number, bytes) in index::seeds().iter().enumerate() {
         write(folder, "sstable_index", number, bytes);
+    }
+    for (number, bytes) in component::seeds().iter().enumerate() {
+        write(folder, "index_component", number, bytes);
     }
     for (number, record) in log_seeds().iter().enumerate() {
         write(folder, "log_records", number, record);

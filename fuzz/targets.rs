@@ -4,6 +4,7 @@ mod client_hello;
 mod cql_text;
 mod decompression;
 mod group_messages;
+mod index_component;
 mod internode;
 mod log_records;
 mod mutations;
@@ -17,16 +18,18 @@ mod sstable_index;
 mod sstable_statistics;
 
 pub use client_hello::pems;
+pub use index_component::identity as index_identity;
 
 /// Runs one input.
 pub type Target = fn(&[u8]);
 
 /// Every target. `xtask/src/fuzz/targets.rs` lists the same names, with the files that each covers.
-const TARGETS: [(&str, Target); 15] = [
+const TARGETS: [(&str, Target); 16] = [
     ("client_hello", client_hello::run),
     ("cql_text", cql_text::run),
     ("decompression", decompression::run),
     ("group_messages", group_messages::run),
+    ("index_component", index_component::run),
     ("internode", internode::run),
     ("log_records", log_records::run),
     ("mutations", mutations::run),

@@ -22,7 +22,8 @@
 //! earlier term reaches, so that long terms do not make inner nodes long. Terms are front-coded: `shared` bytes are those of the term before.
 //!
 //! A merged list has each posting below its child once. A leaf whose terms have one posting each has none, since reading it is as cheap, and so has a
-//! child with more than 65,536 postings: its children are asked. Everything that a node names stands before it in the segment, which rules out circles.
+//! child with more than 65,536 postings: its children are asked. Everything that a node
+//! names stands before it in the segment and after the node before it, so that neither circles nor nodes with two parents can be read.
 
 mod builder;
 mod directory;
@@ -40,7 +41,7 @@ pub use open::{Component, Opened};
 pub use trailer::Identity;
 
 pub(crate) use directory::{Segment, TreeNode};
-pub(crate) use node::{Child, InnerReader, LeafReader, Place};
+pub(crate) use node::{Child, InnerReader, LeafReader, Place, Span};
 pub(crate) use output::Output;
 
 /// Terms of a leaf.

@@ -3,6 +3,7 @@
 mod damage;
 mod golden;
 mod histories;
+mod measure;
 mod model;
 mod reading;
 mod witnesses;

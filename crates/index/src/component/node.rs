@@ -18,6 +18,8 @@ pub(crate) enum Place {
 /// A node below an inner node. Offsets are the segment's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Child {
+    /// All below it stands from here on.
+    pub(crate) low: u64,
     pub(crate) offset: u64,
     /// Bytes.
     pub(crate) length: u64,
@@ -115,20 +117,34 @@ pub(super) fn common_len(a: &[u8], b: &[u8]) -> usize {
     a.iter().zip(b).take_while(|(a, b)| a == b).count()
 }
 
+/// Where a node stands.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Span {
+    /// All below it stands from here on in the segment, so that no two nodes have a child or a list in common. Else a file of few nodes could have a
+    /// reader walk for ever.
+    pub(crate) low: u64,
+    /// Where it begins in the segment.
+    pub(crate) offset: u64,
+    /// Where the segment begins in the file.
+    pub(crate) segment: u64,
+}
+
 /// The entries of a node, which are checked as they are read.
 struct Entries<'a> {
     reader: Reader<'a>,
     left: usize,
     is_first: bool,
-    /// Where the node begins in the segment: all that it names stands before.
+    /// Where in the segment all that it names stands: after this, which is the end of what stands below the node before it, ...
+    low: u64,
+    /// ... and before the node itself, which begins here.
     offset: u64,
     /// Where the segment begins in the file.
     segment: u64,
 }
 
 impl<'a> Entries<'a> {
-    fn new(bytes: &'a [u8], offset: u64, segment: u64, most: usize) -> Result<Entries<'a>, Corrupt> {
-        let mut entries = Entries { reader: Reader::new(bytes), left: 0, is_first: true, offset, segment };
+    fn new(bytes: &'a [u8], Span { low, offset, segment }: Span, most: usize) -> Result<Entries<'a>, Corrupt> {
+        let mut entries = Entries { reader: Reader::new(bytes), left: 0, is_first: true, low, offset, segment };
         let count = entries.reader.u8().map_err(|error| entries.wrong(error))?;
         entries.left = usize::from(count);
         if entries.left == 0 || entries.left > most {
@@ -159,11 +175,14 @@ impl<'a> Entries<'a> {
     }
 
     fn list(&self, offset: u64, length: u64, postings: u64) -> Result<ListRef, Corrupt> {
-        let end = offset.checked_add(length);
-        if postings < 2 || end.is_none_or(|end| end > self.offset) {
+        if postings < 2 || !self.is_within(offset, length) {
             return Err(self.damaged("a list does not stand before it"));
         }
         Ok(ListRef { offset: self.segment + offset, length, postings })
+    }
+
+    fn is_within(&self, offset: u64, length: u64) -> bool {
+        offset >= self.low && offset.checked_add(length).is_some_and(|end| end <= self.offset)
     }
 
     fn varint(&mut self) -> Result<u64, Corrupt> {
@@ -183,9 +202,9 @@ impl<'a> Entries<'a> {
 pub(crate) struct LeafReader<'a>(Entries<'a>);
 
 impl<'a> LeafReader<'a> {
-    /// A reader of the leaf at `offset` of the segment that begins at `segment` of the file.
-    pub(crate) fn new(bytes: &'a [u8], offset: u64, segment: u64) -> Result<LeafReader<'a>, Corrupt> {
-        Entries::new(bytes, offset, segment, LEAF_TERMS_MAX).map(LeafReader)
+    /// A reader of the leaf that stands there.
+    pub(crate) fn new(bytes: &'a [u8], span: Span) -> Result<LeafReader<'a>, Corrupt> {
+        Entries::new(bytes, span, LEAF_TERMS_MAX).map(LeafReader)
     }
 
     /// Changes `term` from the last one to the next one, and gives its count of postings and their place.
@@ -213,9 +232,9 @@ impl<'a> LeafReader<'a> {
 pub(crate) struct InnerReader<'a>(Entries<'a>);
 
 impl<'a> InnerReader<'a> {
-    /// A reader of the node at `offset` of the segment that begins at `segment` of the file.
-    pub(crate) fn new(bytes: &'a [u8], offset: u64, segment: u64) -> Result<InnerReader<'a>, Corrupt> {
-        Entries::new(bytes, offset, segment, CHILDREN_MAX).map(InnerReader)
+    /// A reader of the node that stands there.
+    pub(crate) fn new(bytes: &'a [u8], span: Span) -> Result<InnerReader<'a>, Corrupt> {
+        Entries::new(bytes, span, CHILDREN_MAX).map(InnerReader)
     }
 
     /// Changes `separator` from the last child's to the next one's, and gives the child.
@@ -225,11 +244,11 @@ impl<'a> InnerReader<'a> {
         }
         let [offset, length, terms, postings] =
             [self.0.varint()?, self.0.varint()?, self.0.varint()?, self.0.varint()?];
-        if !(1..=NODE_BYTES_MAX as u64).contains(&length)
-            || offset.checked_add(length).is_none_or(|end| end > self.0.offset)
-        {
+        if !(1..=NODE_BYTES_MAX as u64).contains(&length) || !self.0.is_within(offset, length) {
             return Err(self.0.damaged("a child does not stand before it"));
         }
+        // The next child and all below it stand after this one.
+        let low = std::mem::replace(&mut self.0.low, offset + length);
         let merged = match self.0.varint()? {
             0 => None,
             length => {
@@ -237,6 +256,6 @@ impl<'a> InnerReader<'a> {
                 Some(self.0.list(offset, length, postings)?)
             }
         };
-        Ok(Some(Child { offset, length, terms, postings, merged }))
+        Ok(Some(Child { low, offset, length, terms, postings, merged }))
     }
 }

@@ -160,7 +160,7 @@ impl SegmentWriter {
         self.closing = Some(Closing {
             level,
             separator,
-            child: Child { offset, length, terms, postings, merged: None },
+            child: Child { low: 0, offset, length, terms, postings, merged: None },
             merge: runs.into_merge(),
             // A leaf whose terms have one posting each is as cheap to read as its list.
             is_list: level > 0 || postings > terms,

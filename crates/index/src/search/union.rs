@@ -4,7 +4,7 @@
 //! sorted array, and cursors over lists: of terms at the edges, and merged ones of all that lies between. A heap has the next posting of each.
 //! Cursors: of two edges at most 32 of terms and 63 merged lists a level each, and as many for each child of over 65,536 postings.
 
-use sstable::{LookupError, Pages};
+use sstable::{Corrupt, LookupError, Pages};
 
 use super::TermRange;
 use super::seed::Seed;
@@ -106,6 +106,9 @@ impl Union {
                 continue;
             };
             self.unread.push(source);
+            if self.last.is_some_and(|last| posting < last) {
+                return Err(Corrupt::new(0, "the postings of a segment are not after those of the one before").into());
+            }
             // A row may have several of the terms, and the last of a segment may be the first of the next.
             if self.last != Some(posting) && !self.is_before(&posting) {
                 self.last = Some(posting);

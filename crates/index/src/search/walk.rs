@@ -6,7 +6,7 @@
 use sstable::{LookupError, Pages};
 
 use super::TermRange;
-use crate::component::{Child, InnerReader, LeafReader, Place, TreeNode};
+use crate::component::{Child, InnerReader, LeafReader, Place, Span, TreeNode};
 use crate::pages;
 
 /// Receives what lies in the range.
@@ -20,6 +20,8 @@ pub(super) trait Visitor {
 #[derive(Debug, Clone, Copy)]
 struct Visit {
     node: TreeNode,
+    /// All below it stands from here on.
+    low: u64,
     is_lower_inside: bool,
     is_upper_inside: bool,
 }
@@ -35,7 +37,7 @@ pub(super) struct Walk {
 
 impl Walk {
     pub(super) fn new(begin: u64, root: TreeNode, is_lower_inside: bool, is_upper_inside: bool) -> Walk {
-        Walk { begin, stack: vec![Visit { node: root, is_lower_inside, is_upper_inside }] }
+        Walk { begin, stack: vec![Visit { node: root, low: 0, is_lower_inside, is_upper_inside }] }
     }
 
     /// Reads the next node; false if there was none. Where its page is missing nothing has changed.
@@ -50,12 +52,13 @@ impl Walk {
         let mut scratch = Vec::new();
         let bytes = pages::bytes(pages, self.begin + offset, length as usize, &mut scratch)?;
         self.stack.pop();
+        let span = Span { low: visit.low, offset, segment: self.begin };
         if level == 0 {
-            let leaf = LeafReader::new(bytes, offset, self.begin)?;
+            let leaf = LeafReader::new(bytes, span)?;
             read_leaf(leaf, &visit, range, visitor)?;
         } else {
             let below = self.stack.len();
-            self.read_inner(InnerReader::new(bytes, offset, self.begin)?, &visit, range, visitor)?;
+            self.read_inner(InnerReader::new(bytes, span)?, &visit, range, visitor)?;
             self.stack[below..].reverse();
         }
         Ok(true)
@@ -80,7 +83,7 @@ impl Walk {
                 && !(is_lower_inside && is_upper_inside && visitor.child(&child))
             {
                 let node = TreeNode { offset: child.offset, length: child.length, level: visit.node.level - 1 };
-                self.stack.push(Visit { node, is_lower_inside, is_upper_inside });
+                self.stack.push(Visit { node, low: child.low, is_lower_inside, is_upper_inside });
             }
             if let Some(end) = end {
                 if !range.ends_after(end) {

@@ -97,7 +97,7 @@ fn contains_finds_suffixes_of_each_part() {
     let mut question = Terms::default();
     definition(Target::Column, "text", sasi(Mode::Contains, Analyzer::NoOp))
         .terms_of_question(long.as_bytes(), &mut question);
-    assert!(question.iter().eq([long[..SUFFIX_BYTES_MAX].as_bytes()]));
+    assert!(question.iter().eq([&long.as_bytes()[..SUFFIX_BYTES_MAX]]));
 }
 
 #[test]
