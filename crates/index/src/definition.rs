@@ -9,7 +9,7 @@ use topology::murmur3;
 pub use analysis::{Analysis, Analyzer, Case, Mode};
 pub use options::OptionError;
 
-/// What of a column is indexed.
+/// The part of a column that is indexed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Target {
     /// The value of a column that has one cell.
@@ -43,7 +43,7 @@ pub enum DefinitionError {
         /// The column's type.
         ty: String,
     },
-    /// What is indexed is no text.
+    /// The target is no text.
     #[error("CQL type {ty} cannot be analyzed.")]
     NoText {
         /// The type of what is indexed.
@@ -74,7 +74,7 @@ impl Definition {
         Ok(definition)
     }
 
-    /// What of the column is indexed.
+    /// The part of the column that is indexed.
     pub fn target(&self) -> Target {
         self.target
     }
@@ -84,7 +84,7 @@ impl Definition {
         &self.ty
     }
 
-    /// What is made of a text.
+    /// The steps from a text to its terms.
     pub fn analysis(&self) -> &Analysis {
         &self.analysis
     }

@@ -54,7 +54,8 @@ impl Builder {
         self.collector.add(term, posting);
     }
 
-    /// The bytes that are allocated for terms and postings. While a segment is written it falls, but for 1.5 MiB a level of the tree.
+    /// The bytes that are allocated for terms and postings. While a segment is written it falls, but for 1.5 MiB of each level of
+    /// the tree and of the node that is closed.
     pub fn memory_bytes(&self) -> usize {
         self.collector.memory_bytes() + self.writing.as_ref().map_or(0, |writing| writing.memory_bytes())
     }

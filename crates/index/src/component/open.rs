@@ -110,7 +110,7 @@ impl Component {
         self.segments.iter().fold(0, |sum, segment| sum.saturating_add(segment.postings))
     }
 
-    /// The bytes that it takes in memory.
+    /// Bytes of memory that it has.
     pub fn memory_bytes(&self) -> usize {
         let terms: usize = self.segments.iter().map(|one| one.first_term.len() + one.last_term.len()).sum();
         self.segments.len() * size_of::<Segment>() + terms + self.sums.len() * 4

@@ -1,4 +1,4 @@
-//! What is made of a value before it is a term.
+//! Analysis: the steps from a value to its terms.
 
 /// By the kind of index.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub enum Analysis {
     Sasi {
         /// Which parts of a text can be found.
         mode: Mode,
-        /// What is made of a text.
+        /// Of a text.
         analyzer: Analyzer,
     },
 }
@@ -26,7 +26,7 @@ pub enum Analysis {
 /// Which parts of a text a SASI index finds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
-    /// What it begins with.
+    /// Its beginning.
     Prefix,
     /// Any.
     Contains,
@@ -34,7 +34,7 @@ pub enum Mode {
     Sparse,
 }
 
-/// What is made of a text by a SASI index.
+/// Parts of a text that a SASI index makes terms of.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Analyzer {
     /// Nothing.

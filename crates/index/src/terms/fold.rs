@@ -1,6 +1,7 @@
 //! Case, normalization and folding to ASCII of a text, as Java and Lucene do them.
 //!
-//! Rust's mappings of case are those of Java's root locale: full ones, with the final sigma. Texts of ASCII alone take no memory.
+//! Rust's mappings of case are those of Java's root locale: full ones, with the final sigma. Texts of ASCII alone, and those
+//! of which nothing is changed, are copied once.
 
 use unicode_normalization::{UnicodeNormalization, is_nfc};
 
@@ -9,7 +10,8 @@ use crate::definition::Case;
 
 /// Appends the text after, in this order, case, normalization form C and folding to ASCII.
 pub(super) fn push(text: &str, case: Case, normalize: bool, ascii: bool, out: &mut Vec<u8>) {
-    if text.is_ascii() {
+    let is_kept = case == Case::Kept && !normalize && !ascii;
+    if is_kept || text.is_ascii() {
         let begin = out.len();
         out.extend_from_slice(text.as_bytes());
         return match case {

@@ -5,6 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::planted_by_test;
 use crate::{Builder, Component, Identity, Opened, Posting, TermRange, Totals};
 
+/// Memory of merged lists: of four levels, and of a node that is closed.
+const MERGING_BYTES: usize = 5 * 65_536 * size_of::<Posting>();
+
 /// Numbers that look random and are the seed's.
 pub(super) struct Random(u64);
 
@@ -79,8 +82,10 @@ impl Both {
     pub(super) fn end_segment(&mut self) {
         // The caller takes what is ready, whenever it likes.
         let mut out = Vec::new();
+        let collected = self.builder.memory_bytes();
         while !self.builder.end_segment(self.budget, &mut out) {
             self.file.append(&mut out);
+            assert!(self.builder.memory_bytes() <= collected + MERGING_BYTES, "writing takes little more");
         }
         self.file.append(&mut out);
         assert_eq!(self.builder.memory_bytes(), 0);
