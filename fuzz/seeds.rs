@@ -2,6 +2,7 @@
 //! no binary files lie in the repository and the seeds follow the formats.
 
 mod access;
+mod component;
 mod index;
 
 use std::fs;
@@ -131,6 +132,9 @@ pub fn write_all(folder: &Path) {
     }
     for (number, bytes) in index::seeds().iter().enumerate() {
         write(folder, "sstable_index", number, bytes);
+    }
+    for (number, bytes) in component::seeds().iter().enumerate() {
+        write(folder, "index_component", number, bytes);
     }
     for (number, record) in log_seeds().iter().enumerate() {
         write(folder, "log_records", number, record);

@@ -6,6 +6,7 @@ mod cql_text;
 mod decompression;
 mod group_messages;
 mod identity;
+mod index_component;
 mod internode;
 mod log_records;
 mod mutations;
@@ -19,18 +20,20 @@ mod sstable_index;
 mod sstable_statistics;
 
 pub use client_hello::pems;
+pub use index_component::identity as index_identity;
 
 /// Runs one input.
 pub type Target = fn(&[u8]);
 
 /// Every target. `xtask/src/fuzz/targets.rs` lists the same names, with the files that each covers.
-const TARGETS: [(&str, Target); 17] = [
+const TARGETS: [(&str, Target); 18] = [
     ("access_entry", access_entry::run),
     ("client_hello", client_hello::run),
     ("cql_text", cql_text::run),
     ("decompression", decompression::run),
     ("group_messages", group_messages::run),
     ("identity", identity::run),
+    ("index_component", index_component::run),
     ("internode", internode::run),
     ("log_records", log_records::run),
     ("mutations", mutations::run),

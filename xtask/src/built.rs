@@ -14,7 +14,7 @@ use std::time::Duration;
 use crate::{process, workspace};
 
 /// Planted bugs, all asleep, and the tests that run against a server's binary.
-const FEATURES: &str = "helenus-sim/planted,helenus-storage-tests/planted,helenus-raft/planted,helenus-tests/black-box";
+const FEATURES: &str = "helenus-sim/planted,helenus-storage-tests/planted,helenus-raft/planted,helenus-index/planted,helenus-tests/black-box";
 
 /// A test binary.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -34,6 +34,7 @@ const RESERVE_TEST: &str = "a_nearly_full_disk_keeps_its_reserve";
 const LANES: [&[Suite]; 2] = [
     &[
         Suite::Consensus,
+        Suite::Index,
         Suite::Group,
         Suite::Membership,
         Suite::Requests,
@@ -55,6 +56,7 @@ struct Built {
     power: PathBuf,
     engine: PathBuf,
     consensus: PathBuf,
+    index: PathBuf,
     group: PathBuf,
     membership: PathBuf,
     requests: PathBuf,
@@ -220,6 +222,7 @@ fn run_part(built: &Built, suite: Suite, part: &Part<'_>, bug: Option<&str>) -> 
     let mut command = match suite {
         Suite::Storage => Command::new(&built.engine),
         Suite::Consensus => Command::new(&built.consensus),
+        Suite::Index => Command::new(&built.index),
         Suite::Group => Command::new(&built.group),
         Suite::Membership => Command::new(&built.membership),
         Suite::Requests => Command::new(&built.requests),
@@ -234,6 +237,7 @@ fn run_part(built: &Built, suite: Suite, part: &Part<'_>, bug: Option<&str>) -> 
         (
             Suite::Storage
             | Suite::Consensus
+            | Suite::Index
             | Suite::Group
             | Suite::Membership
             | Suite::Requests
@@ -257,6 +261,7 @@ fn run_part(built: &Built, suite: Suite, part: &Part<'_>, bug: Option<&str>) -> 
         }
         (
             Suite::Consensus
+            | Suite::Index
             | Suite::Membership
             | Suite::Requests
             | Suite::Connections
@@ -315,6 +320,7 @@ fn build(budget: Duration) -> Result<Built, String> {
         simulator: built::program("helenus-sim", budget)?,
         engine: built::test("crates/storage/tests", "engine", budget)?.program,
         consensus: built::test("crates/raft", "consensus", budget)?.program,
+        index: built::unit_tests("crates/index", "helenus-index", budget)?.program,
         group: built::unit_tests("crates/metadata", "helenus-metadata", budget)?.program,
         membership: built::unit_tests("crates/membership", "helenus-membership", budget)?.program,
         requests: built::unit_tests("crates/cluster", "helenus-cluster", budget)?.program,
@@ -349,6 +355,7 @@ mod tests_of_the_list {
             let folder = match bug.suite {
                 Suite::Storage => "crates/storage/tests/engine",
                 Suite::Consensus => "crates/raft/tests/consensus",
+                Suite::Index => "crates/index/src",
                 Suite::Group => "crates/metadata/src",
                 Suite::Membership => "crates/membership/src",
                 Suite::Requests => "crates/cluster/src",

@@ -27,6 +27,8 @@ pub enum Suite {
     Connections,
     /// `crates/cluster/tests/coordinator/`: coordinators of three nodes on simulated machines, without the engine above them.
     Coordinator,
+    /// `crates/index/src/tests/`: components in memory.
+    Index,
 }
 
 /// What is said of a bug.
@@ -338,4 +340,10 @@ bugs! {
         "Texts and messages are written to the audit log as they came, passwords too.";
     FallbackDespiteCertificate, "fallback-despite-certificate", Connections, "logins::tests::with_a_certificate_that_is_of_no_role_no_password_is_asked_for",
         "A client whose certificate is of no role is asked for a password.";
+    PostingLostAtSegmentEnd, "posting-lost-at-segment-end", Index, "tests::witnesses::every_posting_is_in_some_segment",
+        "The end of a segment loses the posting that was added last.";
+    MergedListMissesABlock, "merged-list-misses-a-block", Index, "tests::witnesses::a_range_over_whole_nodes_has_every_posting",
+        "The merged lists of an index's inner nodes lack their second block.";
+    ComponentOfAnotherGeneration, "component-of-another-generation", Index, "tests::witnesses::a_component_of_another_file_is_refused",
+        "A component of another SSTable is used for the one that it lies beside.";
 }

@@ -29,6 +29,7 @@ const ORDER: [&str; 32] = [
     "audit",
     "mutation",
     "sstable",
+    "index",
     "storage",
     "cluster",
     "query",
@@ -60,6 +61,7 @@ const FORBIDDEN: [(&str, &[&str], &str); 17] = [
     ("schema", &["runtime", "metadata", "cql-protocol"], "a schema change is a pure function"),
     ("auth", &["runtime", "metadata", "cql-protocol"], "a change of access is a pure function"),
     ("login", &["metadata", "cql-protocol", "schema"], "a hash is computed for a name and a password, whoever asks"),
+    ("index", &["runtime", "metadata", "cql-syntax", "cql-protocol"], "terms and postings are bytes and values"),
     (
         "audit",
         &["metadata", "cql-protocol", "schema", "login"],
