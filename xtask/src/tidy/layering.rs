@@ -1,14 +1,14 @@
 //! The order of the house: a crate's manifest names only crates below it.
 //!
 //! The order is that of ARCHITECTURE.md's map, which begins at the ground floor and must be the same. Some crates are narrower than the order
-//! says: what the map calls "knows nothing of" is a list of its own here; of the clients `stress` has a list of all that it may see, `study` another,
+//! says: what the map calls "knows nothing of" is a list of its own here; of the clients `stress` and `shell` have lists of all that they may see, `study` another,
 //! and `doctor`, `nodetool` and `local-cluster` see none.
 
 use super::Finding;
 use crate::source::Tree;
 
 /// From the bottom of the house to its roof.
-const ORDER: [&str; 31] = [
+const ORDER: [&str; 33] = [
     "planted",
     "stdx",
     "topology",
@@ -23,6 +23,7 @@ const ORDER: [&str; 31] = [
     "functions",
     "cql-syntax",
     "cql-protocol",
+    "cql-client",
     "schema",
     "auth",
     "login",
@@ -33,6 +34,7 @@ const ORDER: [&str; 31] = [
     "query",
     "server",
     "admin",
+    "shell",
     "stress",
     "filetools",
     "doctor",
@@ -76,6 +78,9 @@ const FORBIDDEN: [(&str, &[&str], &str); 16] = [
 
 /// All that the load generator may see: a client's view, and the floor it runs on.
 const STRESS_SEES: [&str; 6] = ["stdx", "runtime", "tls", "client", "cql-types", "cql-protocol"];
+
+/// All that the shell may see: what a client sees, and the words of the language for completion and history.
+const SHELL_SEES: [&str; 7] = ["stdx", "tls", "client", "cql-types", "cql-syntax", "cql-protocol", "cql-client"];
 
 /// All that studies may see: how a host is examined, how a date is written, and how a process' account is read.
 const STUDY_SEES: [&str; 3] = ["stdx", "cql-types", "doctor"];
@@ -142,6 +147,9 @@ fn refusal(name: &str, place: usize, dependency: &str) -> Option<String> {
     }
     if name == "stress" && !STRESS_SEES.contains(&dependency) {
         return Some("the load generator sees what a client sees".into());
+    }
+    if name == "shell" && !SHELL_SEES.contains(&dependency) {
+        return Some("the shell sees what a client sees".into());
     }
     if name == "doctor" {
         return Some("the doctor looks at a host, and no part of a node is needed for that".into());
