@@ -154,3 +154,10 @@ pub(crate) fn password() -> Result<String, String> {
     editor.set_helper(Some(Mask));
     editor.readline("Password: ").map_err(|error| error.to_string())
 }
+
+/// Waits for Enter after a text. False: the person pressed Ctrl-C or Ctrl-D, and wants no more.
+pub(crate) fn waits_for_enter(text: &str) -> bool {
+    let config = Config::builder().auto_add_history(false).build();
+    let editor = rustyline::Editor::<(), FileHistory>::with_config(config);
+    editor.and_then(|mut editor| editor.readline(text)).is_ok()
+}

@@ -1,11 +1,10 @@
 //! Statements and their results, page by page.
 
-use std::io::BufRead;
-
 use cql_protocol::{Flags, Query, QueryParams, Request, Response, ResultBody, Rows};
 
 use super::Session;
 use super::header::Kinds;
+use crate::editor;
 use crate::error::CallError;
 use crate::format::{self, Shown};
 
@@ -88,7 +87,7 @@ impl Session {
             if state.is_none() {
                 break;
             }
-            if self.is_interactive && self.output.captured().is_none() && !self.next_page_is_wanted() {
+            if self.is_interactive && self.output.captured().is_none() && !editor::waits_for_enter("---MORE---") {
                 return Ok(());
             }
             if self.output.is_closed() {
@@ -102,19 +101,6 @@ impl Session {
             self.output.result(&format!("({count} rows)\n"));
         }
         Ok(())
-    }
-
-    /// Waits for Enter. False: the person wants no more.
-    fn next_page_is_wanted(&mut self) -> bool {
-        self.output.print("---MORE---");
-        let mut line = String::new();
-        let interrupts = self.server.borrow().way().interrupts.clone();
-        let read = std::io::stdin().lock().read_line(&mut line);
-        if interrupts.take() {
-            self.output.print("\n");
-            return false;
-        }
-        read.is_ok_and(|count| count > 0)
     }
 
     /// Prints a page; `before`: rows of the pages before it.
