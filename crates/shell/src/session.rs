@@ -150,6 +150,9 @@ impl Session {
                     empty_lines = 0;
                 }
                 Line::End => {
+                    if self.is_interactive {
+                        self.output.print("\n");
+                    }
                     if !input.is_blank() && !self.run_whole(&mut input, Some(reader)) {
                         self.error("Incomplete statement at end of file");
                     }

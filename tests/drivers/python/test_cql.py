@@ -7,8 +7,8 @@ import subprocess
 import pytest
 
 from server import Server
-from shell import CONFIGURATIONS, run
-from test_cqlsh import DIALECT, OF_EVERY_TYPE
+from shell import CONFIGURATIONS, run, words
+from test_cqlsh import DIALECT, OF_EVERY_TYPE, readme_session
 
 SECONDS_MAX = 120
 
@@ -82,6 +82,13 @@ def test_colours_are_the_same(server):
     statement = "SELECT * FROM types WHERE k = 1; SELECT k, c, s FROM t; SELECT t FROM types"
     theirs, ours = (shell(server, "-k", "both", "-C", "-e", statement) for shell in (run, cql))
     assert shown(ours.stdout) == shown(theirs.stdout) and "\x1b[" in ours.stdout
+
+
+def test_the_session_of_the_readme(server):
+    typed, said = readme_session()
+    done = cql(server, text=f"DROP KEYSPACE IF EXISTS shop;\n{typed}\nDROP KEYSPACE shop;")
+    assert done.returncode == 0 and not done.stderr, done.stdout + done.stderr
+    assert said in words(done.stdout), done.stdout
 
 
 def test_copy_reads_and_writes_cqlshs_files(server, tmp_path):
