@@ -40,7 +40,7 @@ fn shell(home: &Path, arguments: &[&str]) -> Command {
 fn ended(command: &mut Command, text: &str) -> Ran {
     let mut child = command.spawn().expect("the binary can be run");
     let mut input = child.stdin.take().expect("it is piped");
-    // A shell that does not read ends before it was told all.
+    // A shell that does not read ends before all is written.
     let _ = input.write_all(text.as_bytes());
     drop(input);
     let run = child.wait_with_output().expect("it ends");
@@ -118,7 +118,7 @@ fn logins_come_from_files_and_the_environment_and_no_process_shows_one() {
     let home = builder.folder().join("home");
     std::fs::create_dir_all(home.join(".cassandra")).expect("a folder");
     let text = "LIST ROLES;";
-    assert_eq!(ended(&mut shell(&home, &line), text).code, 1, "nobody has logged in");
+    assert_eq!(ended(&mut shell(&home, &line), text).code, 1, "no login was given");
     let with = |more: &[&str]| shell(&home, &line.iter().chain(more).copied().collect::<Vec<_>>());
     let of_variable = ended(with(&["-u", "admin"]).env("HELENUS_PASSWORD", PASSWORD), text);
     assert!(of_variable.code == 0 && of_variable.output.contains("admin"), "{of_variable:?}");
@@ -291,7 +291,7 @@ fn deaf_server(listener: TcpListener) -> std::thread::JoinHandle<()> {
             let answer = match opcode {
                 1 => vec![0x84, 0, streams[0], streams[1], 2, 0, 0, 0, 0],
                 _ if body.windows(4).any(|window| window == b"WAIT") => {
-                    signal_parent_of(&mut stream);
+                    mark_arrival(&mut stream);
                     continue;
                 }
                 _ => vec![0x84, 0, streams[0], streams[1], 0, 0, 0, 0, 8, 0, 0, 0x22, 0, 0, 2, b'n', b'o'],
@@ -301,8 +301,8 @@ fn deaf_server(listener: TcpListener) -> std::thread::JoinHandle<()> {
     })
 }
 
-/// The statement is under way: whoever waits is told by a file.
-fn signal_parent_of(stream: &mut TcpStream) {
+/// Makes the file that says that the statement is under way.
+fn mark_arrival(stream: &mut TcpStream) {
     let port = stream.local_addr().expect("it is bound").port();
     std::fs::write(std::env::temp_dir().join(format!("helenus-test-deaf-{port}")), "").expect("a file");
 }

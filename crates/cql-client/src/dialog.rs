@@ -33,7 +33,7 @@ pub struct Reply {
     pub body: Vec<u8>,
 }
 
-/// What follows a reply to the greeting.
+/// The next step after a reply to the greeting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
     /// The login was laid down: send it, and hand its reply over too.
@@ -116,7 +116,7 @@ impl Dialog {
         }
     }
 
-    /// What was laid down since the last call.
+    /// Takes the requests that were laid down since the last call.
     pub fn take_outgoing(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.outgoing)
     }
@@ -144,7 +144,7 @@ impl Dialog {
     /// The next whole reply, if it has arrived.
     ///
     /// # Errors
-    /// What arrived is no reply, or too long for one.
+    /// The bytes are no reply, or too long for one.
     pub fn next_reply(&mut self) -> Result<Option<Reply>, DialogError> {
         let rest = &self.frames[self.used..];
         let Some(head) = rest.first_chunk::<HEADER_LENGTH>() else {

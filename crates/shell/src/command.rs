@@ -9,7 +9,7 @@ use crate::input::Statement;
 pub(crate) use copy::{Copy, Direction};
 use words::Words;
 
-/// What a text asks for.
+/// A statement or a command, with its words.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Command {
     /// The server does it.

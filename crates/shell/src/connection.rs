@@ -20,7 +20,7 @@ use socket::Stream;
 pub(crate) use socket::Target;
 
 const READ_BYTES: usize = 64 << 10;
-/// How long a read waits before it looks for Ctrl-C.
+/// A read waits so long before it looks for Ctrl-C.
 const PATIENCE: Duration = Duration::from_millis(100);
 /// The highest stream; the next is the first again.
 const STREAM_MAX: i16 = i16::MAX;

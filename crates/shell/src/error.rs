@@ -28,7 +28,7 @@ pub(crate) enum CallError {
 #[derive(Debug, thiserror::Error)]
 #[error("Connection error: {reason}")]
 pub(crate) struct ConnectError {
-    /// What was refused, by whom.
+    /// The refusal, and the server.
     pub(crate) reason: String,
     /// The server wants a lower version of the protocol.
     pub(crate) is_version: bool,
@@ -89,7 +89,7 @@ pub(crate) fn server_error(error: &ErrorBody) -> String {
     }
 }
 
-/// What the driver says of a code.
+/// The driver's words for a code.
 fn summary(error: &ErrorBody) -> &'static str {
     match error.kind {
         ErrorKind::BadCredentials => "Bad credentials",

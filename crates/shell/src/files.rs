@@ -51,7 +51,7 @@ fn decoded(bytes: &[u8]) -> String {
     }
 }
 
-/// True if nobody but its owner, who is the user, can read the file; also if there is none. The superuser may read those of others.
+/// True if the file is the user's, and no one else can read it; also if there is none. The superuser may read those of others.
 pub(crate) fn is_private(path: &Path) -> bool {
     let (Ok(file), Ok(own)) = (fs::metadata(path), fs::metadata("/proc/self")) else { return true };
     (own.uid() == 0 || file.uid() == own.uid()) && file.permissions().mode() & READABLE_BY_OTHERS == 0

@@ -1,4 +1,4 @@
-//! What is remembered of what was typed. Pure.
+//! Lines of the history, made of texts that were typed. Pure.
 
 use crate::input::{TokenKind, tokens};
 

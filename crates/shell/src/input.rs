@@ -9,7 +9,7 @@ mod statements;
 pub(crate) use lexer::{NoToken, Token, TokenKind, tokens};
 #[cfg(test)]
 pub(crate) use statements::split;
-pub(crate) use statements::{Input, Statement};
+pub(crate) use statements::{Input, Statement, Unreadable, Whole};
 
 #[cfg(test)]
 mod tests;

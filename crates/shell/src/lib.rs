@@ -59,7 +59,7 @@ pub fn run(arguments: Vec<OsString>) -> ExitCode {
     let arguments = match Arguments::try_parse_from(std::iter::once(name).chain(arguments)) {
         Ok(arguments) => arguments,
         Err(error) => {
-            // A closed terminal is nobody to tell.
+            // A closed terminal takes no message.
             let _ = error.print();
             return ExitCode::from(if error.use_stderr() { FAILED } else { 0 });
         }

@@ -19,7 +19,7 @@ use crate::cqlshrc::Sections;
 use crate::error::CallError;
 use crate::format::Style;
 use crate::history;
-use crate::input::{Input, NoToken, Statement};
+use crate::input::{Input, NoToken, Statement, Unreadable, Whole};
 use crate::output::Output;
 use crate::reader::{Line, Reader};
 use crate::server::Server;
@@ -28,7 +28,7 @@ use header::Kinds;
 /// Rows of a page where nothing else is asked for.
 const PAGE_ROWS: i32 = 100;
 
-/// What a sourced file has of its own.
+/// The state that a sourced file has of its own.
 #[derive(Debug, Clone, Copy)]
 struct Modes {
     consistency: Consistency,
@@ -186,10 +186,10 @@ impl Session {
 
     /// Runs what has been read, if it is whole. False: more is to be read.
     fn run_whole(&mut self, input: &mut Input, mut reader: Option<&mut Reader>) -> bool {
-        let (text, statements) = match input.take_whole() {
+        let Whole { text, statements } = match input.take_whole() {
             Ok(None) => return false,
             Ok(Some(whole)) => whole,
-            Err((text, error)) => {
+            Err(Unreadable { text, error }) => {
                 self.no_token(&text, error);
                 return true;
             }

@@ -22,7 +22,7 @@ const TRACE_SECONDS: f64 = 10.0;
 /// The most bytes of a file with a password.
 const PASSWORD_BYTES_MAX: u64 = 4 << 10;
 
-/// What a session begins with.
+/// A session's settings.
 pub(crate) struct Settings {
     pub(crate) way: Way,
     pub(crate) keyspace: Option<String>,
@@ -35,7 +35,7 @@ pub(crate) struct Settings {
     pub(crate) style: Style,
     /// The file of history; `None`: there is none.
     pub(crate) history: Option<PathBuf>,
-    /// How long a trace may take to be written.
+    /// A trace may take so long to be written.
     pub(crate) trace_wait: Duration,
     /// The file of settings, for COPY's options.
     pub(crate) sections: Sections,

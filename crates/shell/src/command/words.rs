@@ -4,7 +4,7 @@ use cql_protocol::Consistency;
 
 use crate::input::{Token, TokenKind};
 
-/// What is left of a command.
+/// The rest of a command.
 #[derive(Clone, Copy)]
 pub(super) struct Words<'t> {
     text: &'t str,
@@ -52,12 +52,12 @@ impl<'t> Words<'t> {
         }
     }
 
-    /// That word.
+    /// Takes the word.
     pub(super) fn word(&mut self, word: &str) -> Option<()> {
         self.tokens.first()?.is(self.text, word).then(|| self.tokens = &self.tokens[1..])
     }
 
-    /// That symbol.
+    /// Takes the symbol.
     pub(super) fn symbol(&mut self, symbol: &str) -> Option<()> {
         let first = self.tokens.first()?;
         let is_it = first.kind == TokenKind::Symbol && first.text(self.text) == symbol;

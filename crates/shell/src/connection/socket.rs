@@ -21,7 +21,7 @@ pub(crate) enum Target {
 }
 
 impl Target {
-    /// What is given as a host: one with a slash is the path of a Unix socket.
+    /// The place of a host and a port: a host with a slash is the path of a Unix socket.
     pub(crate) fn of(host: &str, port: u16) -> Target {
         match host.contains('/') {
             true => Target::Unix(PathBuf::from(host)),
@@ -83,7 +83,7 @@ impl Stream {
         Ok(Stream::Tls(stream))
     }
 
-    /// How long a read and a write wait.
+    /// Sets the time that a read and a write wait.
     pub(super) fn set_timeouts(&self, read: Duration, write: Duration) -> io::Result<()> {
         let tcp = match self {
             Stream::Unix(stream) => {

@@ -56,7 +56,7 @@ impl Progress {
     pub(super) fn write(&self, text: &str) {
         if self.is_shown {
             let mut stdout = io::stdout().lock();
-            // A closed output is told by the rows, or by nobody.
+            // A closed output ends the session after the command.
             let _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
         }
     }

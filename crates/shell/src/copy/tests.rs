@@ -28,7 +28,7 @@ fn options(given: &[(&str, &str)], direction: Direction) -> Result<Options, Stri
     Options::read(given, direction, "rejected", &Style::default()).map_err(|error| error.to_string())
 }
 
-/// What cqlsh's COPY FROM made of the same text.
+/// As cqlsh's COPY FROM read the same text.
 #[test]
 fn records_are_read_as_pythons_are() {
     let text = "x,1\ny,abc\nz\n\n,3\n\"a \"\"b\",4\n\"c \\\" d\",5\r\ne\\,f,6\n";

@@ -29,7 +29,7 @@ impl Shown {
         self.width += text.width();
     }
 
-    /// Appends text of a value: control characters as escapes, a backslash as two. In colours a backslash stands alone, since escapes are told from it by their colour.
+    /// Appends text of a value: control characters as escapes, a backslash as two. In colours a backslash stands alone, since escapes differ from it by their colour.
     pub(crate) fn push_text(&mut self, text: &str, colour: Colour, is_coloured: bool) {
         let (from, mut alone) = (self.plain.len(), 0);
         self.coloured.push_str(colour.sequence());

@@ -7,7 +7,7 @@ use super::time::TIME_FORMAT;
 pub(crate) struct Style {
     /// Widths are those of text in colours.
     pub(crate) is_coloured: bool,
-    /// What stands for a null.
+    /// The text of a null.
     pub(crate) null: String,
     /// The form of a timestamp, in strftime's words.
     pub(crate) time_format: String,

@@ -138,12 +138,28 @@ impl Input {
     /// The text and its statements, if it is whole, and nothing waits any more.
     ///
     /// # Errors
-    /// A character that is of no token, with the text that has it; nothing waits then either.
-    pub(crate) fn take_whole(&mut self) -> Result<Option<(String, Vec<Statement>)>, (String, NoToken)> {
+    /// A character that is of no token; nothing waits then either.
+    pub(crate) fn take_whole(&mut self) -> Result<Option<Whole>, Unreadable> {
         match split(&self.text) {
-            Ok(split) if split.is_whole => Ok(Some((std::mem::take(&mut self.text), split.statements))),
+            Ok(Split { statements, is_whole: true }) => {
+                Ok(Some(Whole { text: std::mem::take(&mut self.text), statements }))
+            }
             Ok(_) => Ok(None),
-            Err(error) => Err((std::mem::take(&mut self.text), error)),
+            Err(error) => Err(Unreadable { text: std::mem::take(&mut self.text), error }),
         }
     }
+}
+
+/// A text whose statements can be run.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Whole {
+    pub(crate) text: String,
+    pub(crate) statements: Vec<Statement>,
+}
+
+/// A text with a character that is of no token.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Unreadable {
+    pub(crate) text: String,
+    pub(crate) error: NoToken,
 }

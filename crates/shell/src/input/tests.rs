@@ -60,7 +60,7 @@ fn lines_wait_until_their_text_is_whole() {
     input.push("SELECT k\n");
     assert_eq!(input.take_whole(), Ok(None));
     input.push("FROM t;\n");
-    let (text, statements) = input.take_whole().expect("tokens").expect("whole");
+    let Whole { text, statements } = input.take_whole().expect("tokens").expect("whole");
     assert_eq!(statements[0].text(&text), "SELECT k\nFROM t;");
     assert_eq!(statements[0].words().len(), 4);
     assert!(input.is_blank());

@@ -6,9 +6,10 @@ use std::path::Path;
 use client::Login;
 use cql_protocol::Consistency;
 
-use super::{Modes, Session};
-use crate::command::{Capture, Command, Paging, Show};
+use super::{Modes, Session, describe};
+use crate::command::{Capture, Command, Described, Paging, Show};
 use crate::connection::Way;
+use crate::error::CallError;
 use crate::format::{Colour, painted};
 use crate::reader::Reader;
 use crate::server::Server;
@@ -37,6 +38,17 @@ impl Session {
             Command::History(count) => self.history(count, reader),
             Command::Clear => self.output.print("\x1b[H\x1b[2J\x1b[3J"),
             Command::Exit => self.ends = true,
+        }
+    }
+
+    /// Asks the server to describe something, and prints it.
+    pub(super) fn describe(&mut self, statement: &str, described: Described) {
+        let found = self.server.borrow_mut().rows(statement.trim_end(), Consistency::LocalOne);
+        match found {
+            Ok(found) => describe::print(&found, described, self.keyspace.is_some(), &mut self.output),
+            // As cqlsh has it: the sentence alone.
+            Err(CallError::Server(error)) => self.error(&error.message),
+            Err(error) => self.failed(&error),
         }
     }
 

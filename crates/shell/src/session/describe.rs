@@ -1,37 +1,35 @@
 //! DESCRIBE: the server's rows, laid out.
 
-use cql_protocol::Consistency;
 use cql_types::CqlType;
 
-use super::Session;
 use crate::command::Described;
-use crate::error::CallError;
 use crate::format::columnize;
+use crate::output::Output;
 use crate::server::Found;
 
-impl Session {
-    /// Asks the server and prints.
-    pub(super) fn describe(&mut self, statement: &str, described: Described) {
-        let found = self.server.borrow_mut().rows(statement.trim_end(), Consistency::LocalOne);
-        match found {
-            Ok(found) => match described {
-                Described::Keyspaces => self.keyspaces(&found),
-                Described::Names => self.described_names(&found),
-                Described::Cluster => self.cluster(&found),
-                Described::Statements => self.statements(&found),
-            },
-            // As cqlsh has it: the sentence alone.
-            Err(CallError::Server(error)) => self.error(&error.message),
-            Err(error) => self.failed(&error),
-        }
+/// Prints an answer to DESCRIBE; `has_keyspace`: names are of the session's, which needs no title.
+pub(super) fn print(found: &Found, described: Described, has_keyspace: bool, output: &mut Output) {
+    let mut printer = Printer { output, has_keyspace };
+    match described {
+        Described::Keyspaces => printer.keyspaces(found),
+        Described::Names => printer.names(found),
+        Described::Cluster => printer.cluster(found),
+        Described::Statements => printer.statements(found),
     }
+}
 
+struct Printer<'o> {
+    output: &'o mut Output,
+    has_keyspace: bool,
+}
+
+impl Printer<'_> {
     fn keyspaces(&mut self, found: &Found) {
         let names: Vec<String> = (0..found.rows.len()).map(|row| found.text(row, "name")).collect();
         self.output.print(&format!("\n{}\n", columnize(&names)));
     }
 
-    fn described_names(&mut self, found: &Found) {
+    fn names(&mut self, found: &Found) {
         let mut row = 0;
         while row < found.rows.len() {
             let keyspace = found.text(row, "keyspace_name");
@@ -41,7 +39,7 @@ impl Session {
                 row += 1;
             }
             self.output.print("\n");
-            if self.keyspace.is_none() {
+            if !self.has_keyspace {
                 self.output.say(&format!("Keyspace {keyspace}\n---------{}", "-".repeat(keyspace.chars().count())));
             }
             self.output.print(&columnize(&names));

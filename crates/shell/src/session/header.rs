@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use cql_protocol::{Consistency, Rows};
 
-use super::Session;
-use crate::format::{self, Colour, Shown};
+use crate::format::{self, Colour, Shown, Style};
+use crate::server::Server;
 
 /// The kinds of columns of tables that were shown, by keyspace and table.
 #[derive(Debug, Default)]
@@ -13,13 +13,12 @@ pub(super) struct Kinds {
     tables: BTreeMap<(String, String), BTreeMap<String, String>>,
 }
 
-impl Session {
+impl Kinds {
     /// The names over a page.
-    pub(super) fn names(&mut self, rows: &Rows<'_>) -> Vec<Shown> {
-        let style = self.shown_style();
+    pub(super) fn names(&mut self, server: &mut Server, rows: &Rows<'_>, style: &Style) -> Vec<Shown> {
         let table = rows.columns.first().map(|column| (column.keyspace.clone(), column.table.clone()));
         let kinds = match (style.is_coloured, table) {
-            (true, Some(table)) => self.kinds_of(table),
+            (true, Some(table)) => self.of(server, table),
             _ => BTreeMap::new(),
         };
         let colour = |name: &str| match kinds.get(name).map(String::as_str) {
@@ -28,12 +27,12 @@ impl Session {
             Some("static") => Colour::White,
             _ => Colour::Magenta,
         };
-        rows.columns.iter().map(|column| format::name(&column.name, colour(&column.name), &style)).collect()
+        rows.columns.iter().map(|column| format::name(&column.name, colour(&column.name), style)).collect()
     }
 
     /// Columns and their kinds. A table whose kinds cannot be had has none, and its names one colour.
-    fn kinds_of(&mut self, table: (String, String)) -> BTreeMap<String, String> {
-        if let Some(kinds) = self.kinds.tables.get(&table) {
+    fn of(&mut self, server: &mut Server, table: (String, String)) -> BTreeMap<String, String> {
+        if let Some(kinds) = self.tables.get(&table) {
             return kinds.clone();
         }
         let text = format!(
@@ -41,10 +40,10 @@ impl Session {
             table.0.replace('\'', "''"),
             table.1.replace('\'', "''")
         );
-        let found = self.server.borrow_mut().rows(&text, Consistency::One).unwrap_or_default();
+        let found = server.rows(&text, Consistency::One).unwrap_or_default();
         let kinds: BTreeMap<String, String> =
             (0..found.rows.len()).map(|row| (found.text(row, "column_name"), found.text(row, "kind"))).collect();
-        self.kinds.tables.insert(table, kinds.clone());
+        self.tables.insert(table, kinds.clone());
         kinds
     }
 }

@@ -108,8 +108,8 @@ impl Session {
         if rows.row_count == 0 && !is_first {
             return;
         }
-        let names = self.names(rows);
         let style = self.shown_style();
+        let names = self.kinds.names(&mut self.server.borrow_mut(), rows, &style);
         let shown: Vec<Vec<Shown>> = rows
             .iter()
             .map(|row| {
