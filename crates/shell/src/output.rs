@@ -82,6 +82,13 @@ impl Output {
         }
     }
 
+    /// Clears a terminal.
+    pub(crate) fn clear(&mut self) {
+        if self.is_terminal {
+            self.print("\x1b[H\x1b[2J\x1b[3J");
+        }
+    }
+
     /// An error.
     pub(crate) fn error(&mut self, text: &str) {
         let text = if io::stderr().is_terminal() { escape_controls(text) } else { text.to_owned() };

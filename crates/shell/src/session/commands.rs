@@ -36,7 +36,7 @@ impl Session {
             Command::Copy(copy) => copy::run(self, &copy, reader),
             Command::Help(topics) => self.help(&topics),
             Command::History(count) => self.history(count, reader),
-            Command::Clear => self.output.print("\x1b[H\x1b[2J\x1b[3J"),
+            Command::Clear => self.output.clear(),
             Command::Exit => self.ends = true,
         }
     }
