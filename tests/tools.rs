@@ -1,4 +1,4 @@
-//! Operators' tools: REST and metrics, nodetool, the load generator, the console; and the cost of an idle server.
+//! Operators' tools: REST and metrics, nodetool, the shell, the load generator, the console; and the cost of an idle server.
 
 #[path = "../crates/tls/src/tests/authority.rs"]
 mod authority;
@@ -6,4 +6,5 @@ mod console;
 mod footprint;
 mod nodetool;
 mod operators;
+mod shell;
 mod stress;

@@ -132,6 +132,7 @@ fn python_cassandra() -> Result<Command, String> {
             "test_driver.py",
             "test_types.py",
             "test_system.py",
+            "test_cql.py",
             "test_cqlsh.py",
             "test_cqlsh_schema.py",
             "test_login.py",

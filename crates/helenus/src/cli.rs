@@ -31,6 +31,13 @@ pub enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         words: Vec<OsString>,
     },
+    /// CQL at a terminal and in scripts, as Cassandra's cqlsh has it
+    #[command(disable_help_flag = true)]
+    Cql {
+        /// Host, port and options: `cql --help` lists them
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<OsString>,
+    },
     /// Benchmark servers side by side as a study file describes, and write a report
     Study(study::Arguments),
     /// Dump, verify, scrub and import SSTables, also Cassandra's

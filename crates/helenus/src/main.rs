@@ -29,6 +29,7 @@ fn main() -> ExitCode {
         Some(Command::Doctor(arguments)) => told_code(doctor::run(&arguments)),
         Some(Command::Cluster(arguments)) => told(local_cluster::run(&arguments)),
         // Their arguments are their own affair: Cassandra's spellings, and Cassandra's exit codes.
+        Some(Command::Cql { arguments }) => shell::run(arguments),
         Some(Command::Stress { words }) => stress::run(words),
         Some(Command::Nodetool { arguments }) => nodetool::run(arguments),
     }

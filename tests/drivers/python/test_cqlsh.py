@@ -164,7 +164,7 @@ def test_errors_are_shown_and_the_shell_goes_on(server):
 def readme_session():
     """The README's first session: what is typed at the prompts, and the lines that it shows in answer."""
     readme = (pathlib.Path(__file__).parents[3] / "README.md").read_text()
-    session = readme.split("$ cqlsh 127.0.0.1\n", 1)[1].split("```", 1)[0]
+    session = readme.split("$ cargo run --release -- cql\n", 1)[1].split("```", 1)[0]
     typed, shown = [], []
     for line in session.splitlines():
         if line.startswith(("cqlsh> ", "   ... ")):

@@ -1,14 +1,14 @@
 //! The order of the house: a crate's manifest names only crates below it.
 //!
 //! The order is that of ARCHITECTURE.md's map, which begins at the ground floor and must be the same. Some crates are narrower than the order
-//! says: what the map calls "knows nothing of" is a list of its own here; of the clients `stress` has a list of all that it may see, `study` another,
+//! says: what the map calls "knows nothing of" is a list of its own here; of the clients `stress` and `shell` have lists of all that they may see, `study` another,
 //! and `doctor`, `nodetool` and `local-cluster` see none.
 
 use super::Finding;
 use crate::source::Tree;
 
 /// From the bottom of the house to its roof.
-const ORDER: [&str; 32] = [
+const ORDER: [&str; 35] = [
     "planted",
     "stdx",
     "topology",
@@ -23,6 +23,7 @@ const ORDER: [&str; 32] = [
     "functions",
     "cql-syntax",
     "cql-protocol",
+    "cql-client",
     "schema",
     "auth",
     "login",
@@ -35,6 +36,7 @@ const ORDER: [&str; 32] = [
     "query",
     "server",
     "admin",
+    "shell",
     "stress",
     "filetools",
     "doctor",
@@ -45,7 +47,7 @@ const ORDER: [&str; 32] = [
 ];
 
 /// Crates that lie below another, which must not know them all the same.
-const FORBIDDEN: [(&str, &[&str], &str); 17] = [
+const FORBIDDEN: [(&str, &[&str], &str); 18] = [
     ("runtime", &["topology"], "the runtime knows nothing of databases"),
     ("tls", &["planted", "topology", "raft"], "a TLS session knows nothing of who uses it"),
     ("client", &["planted", "topology", "raft"], "a tool's access is a name and certificates, whatever is spoken"),
@@ -84,6 +86,9 @@ const FORBIDDEN: [(&str, &[&str], &str); 17] = [
 
 /// All that the load generator may see: a client's view, and the floor it runs on.
 const STRESS_SEES: [&str; 6] = ["stdx", "runtime", "tls", "client", "cql-types", "cql-protocol"];
+
+/// All that the shell may see: what a client sees, and the words of the language for completion and history.
+const SHELL_SEES: [&str; 7] = ["stdx", "tls", "client", "cql-types", "cql-syntax", "cql-protocol", "cql-client"];
 
 /// All that studies may see: how a host is examined, how a date is written, and how a process' account is read.
 const STUDY_SEES: [&str; 3] = ["stdx", "cql-types", "doctor"];
@@ -150,6 +155,9 @@ fn refusal(name: &str, place: usize, dependency: &str) -> Option<String> {
     }
     if name == "stress" && !STRESS_SEES.contains(&dependency) {
         return Some("the load generator sees what a client sees".into());
+    }
+    if name == "shell" && !SHELL_SEES.contains(&dependency) {
+        return Some("the shell sees what a client sees".into());
     }
     if name == "doctor" {
         return Some("the doctor looks at a host, and no part of a node is needed for that".into());

@@ -4,10 +4,9 @@ use std::collections::HashMap;
 use std::net::SocketAddr;
 
 use client::Access;
-use cql_protocol::segment::{self, Codec, Decoded};
+use cql_client::{Dialog, DialogError, Reply, Step};
 use cql_protocol::{
-    AuthResponse, Consistency, Execute, FrameHeader, HEADER_LENGTH, Prepare, Query, QueryParams, Request, Response,
-    ResultBody, Startup, ValuesBuffer, Version,
+    Consistency, Execute, Flags, Prepare, Query, QueryParams, Request, Response, ResultBody, ValuesBuffer, Version,
 };
 use runtime::Runtime;
 use tls::ClientStream;
@@ -39,11 +38,8 @@ pub(super) struct Connection {
     stream: ClientStream,
     address: SocketAddr,
     prepared: HashMap<String, (Vec<u8>, Vec<u8>), std::hash::BuildHasherDefault<std::hash::DefaultHasher>>,
-    segments: Vec<u8>,
-    frames: Vec<u8>,
-    outgoing: Vec<u8>,
+    dialog: Dialog,
     in_flight: u16,
-    is_begun: bool,
 }
 
 impl Connection {
@@ -51,48 +47,29 @@ impl Connection {
     pub(super) async fn open(runtime: &Runtime, address: SocketAddr, access: &Access) -> Result<Connection, ToolError> {
         let stream = ClientStream::connect(runtime, address, access.tls.as_ref()).await;
         let stream = stream.map_err(|source| ToolError::Connection { address, source })?;
-        let mut connection = Connection {
-            stream,
-            address,
-            prepared: HashMap::default(),
-            segments: Vec::new(),
-            frames: Vec::new(),
-            outgoing: Vec::new(),
-            in_flight: 0,
-            is_begun: false,
-        };
-        let mut buffer = Vec::new();
-        let startup = Startup::of(&[("CQL_VERSION", "3.0.0"), ("DRIVER_NAME", "helenus sstable")], &mut buffer);
-        let (header, body) = connection.call(&Request::Startup(startup)).await?;
-        connection.is_begun = true;
-        match connection.response(&header, &body)? {
-            Response::Ready => {}
-            Response::Authenticate(_) => connection.log_in(access).await?,
-            Response::Error(error) => return Err(connection.refused("STARTUP", error.to_string())),
-            _ => return Err(connection.refused("STARTUP", format!("{:?}", header.opcode))),
-        }
-        Ok(connection)
-    }
-
-    async fn log_in(&mut self, access: &Access) -> Result<(), ToolError> {
-        let Some(login) = &access.login else {
-            return Err(self.refused("STARTUP", "it requires a login: set --username and --password-file".to_owned()));
-        };
-        let token = login.sasl_plain();
-        let (header, body) = self.call(&Request::AuthResponse(AuthResponse { token: Some(&token) })).await?;
-        match self.response(&header, &body)? {
-            Response::AuthSuccess(_) => Ok(()),
-            Response::Error(error) => Err(self.refused("the login", error.to_string())),
-            _ => Err(self.refused("the login", format!("{:?}", header.opcode))),
+        let mut connection =
+            Connection { stream, address, prepared: HashMap::default(), dialog: Dialog::new(VERSION), in_flight: 0 };
+        connection.dialog.greet("helenus sstable");
+        loop {
+            connection.flush().await?;
+            let reply = connection.receive().await?;
+            match connection.dialog.greeted(&reply, access.login.as_ref()) {
+                Ok(Step::Ready) => return Ok(connection),
+                Ok(Step::Send) => {}
+                Err(DialogError::LoginRequired { .. }) => {
+                    let reason = "it requires a login: set --username and --password-file".to_owned();
+                    return Err(connection.refused("STARTUP", reason));
+                }
+                Err(error) => return Err(connection.refused("STARTUP", error.to_string())),
+            }
         }
     }
 
     /// Asks for rows; each value's bytes.
     pub(super) async fn rows(&mut self, text: &str) -> Result<Vec<Vec<Option<Vec<u8>>>>, ToolError> {
         let params = QueryParams::new(Consistency::One);
-        let (header, body) = self.call(&Request::Query(Query { text, params })).await?;
-        let response = self.response(&header, &body)?;
-        match response {
+        let reply = self.call(&Request::Query(Query { text, params })).await?;
+        match self.response(&reply)? {
             Response::Result(ResultBody::Rows(rows)) => {
                 Ok(rows.iter().map(|row| row.map(|value| value.map(<[u8]>::to_vec)).collect()).collect())
             }
@@ -128,9 +105,7 @@ impl Connection {
             ..QueryParams::new(Consistency::One)
         };
         let execute = Execute { id, result_metadata_id: Some(metadata), params };
-        let mut frame = Vec::new();
-        Request::Execute(execute).encode_frame(VERSION, self.in_flight.cast_signed(), &mut frame);
-        segment::encode_frames(&frame, Codec::Plain, &mut self.outgoing);
+        self.dialog.request(&Request::Execute(execute), self.in_flight.cast_signed(), Flags::NONE);
         self.in_flight += 1;
         if self.in_flight == WINDOW || write.is_ordered {
             self.settle().await?;
@@ -142,9 +117,9 @@ impl Connection {
     pub(super) async fn settle(&mut self) -> Result<(), ToolError> {
         self.flush().await?;
         while self.in_flight > 0 {
-            let (header, body) = self.receive().await?;
+            let reply = self.receive().await?;
             self.in_flight -= 1;
-            if let Response::Error(error) = self.response(&header, &body)? {
+            if let Response::Error(error) = self.response(&reply)? {
                 return Err(self.refused("a write", error.to_string()));
             }
         }
@@ -152,8 +127,8 @@ impl Connection {
     }
 
     async fn prepare(&mut self, text: &str) -> Result<(), ToolError> {
-        let (header, body) = self.call(&Request::Prepare(Prepare { text, keyspace: None })).await?;
-        match self.response(&header, &body)? {
+        let reply = self.call(&Request::Prepare(Prepare { text, keyspace: None })).await?;
+        match self.response(&reply)? {
             Response::Result(ResultBody::Prepared(prepared)) => {
                 let metadata = prepared.result_metadata_id.unwrap_or_default();
                 self.prepared.insert(text.to_owned(), (prepared.id, metadata));
@@ -164,34 +139,22 @@ impl Connection {
         }
     }
 
-    async fn call(&mut self, request: &Request<'_>) -> Result<(FrameHeader, Vec<u8>), ToolError> {
-        let mut frame = Vec::new();
-        request.encode_frame(VERSION, 0, &mut frame);
-        match self.is_begun {
-            true => segment::encode_frames(&frame, Codec::Plain, &mut self.outgoing),
-            false => self.outgoing.extend_from_slice(&frame),
-        }
+    async fn call(&mut self, request: &Request<'_>) -> Result<Reply, ToolError> {
+        self.dialog.request(request, 0, Flags::NONE);
         self.flush().await?;
         self.receive().await
     }
 
     async fn flush(&mut self) -> Result<(), ToolError> {
-        let (result, mut buffer) = self.stream.write_all(std::mem::take(&mut self.outgoing)).await;
-        buffer.clear();
-        self.outgoing = buffer;
+        let (result, _) = self.stream.write_all(self.dialog.take_outgoing()).await;
         result.map_err(|source| ToolError::Connection { address: self.address, source })
     }
 
-    async fn receive(&mut self) -> Result<(FrameHeader, Vec<u8>), ToolError> {
+    async fn receive(&mut self) -> Result<Reply, ToolError> {
         loop {
-            if let Some(head) = self.frames.first_chunk::<HEADER_LENGTH>() {
-                let header = FrameHeader::decode(head).map_err(|error| self.refused("a request", error.to_string()))?;
-                let end = HEADER_LENGTH + header.length as usize;
-                if self.frames.len() >= end {
-                    let body = self.frames[HEADER_LENGTH..end].to_vec();
-                    self.frames.drain(..end);
-                    return Ok((header, body));
-                }
+            let next = self.dialog.next_reply();
+            if let Some(reply) = next.map_err(|error| self.refused("a request", error.to_string()))? {
+                return Ok(reply);
             }
             let (result, bytes) = self.stream.read(Vec::with_capacity(READ_BYTES)).await;
             let count = result.map_err(|source| ToolError::Connection { address: self.address, source })?;
@@ -199,24 +162,13 @@ impl Connection {
                 let source = std::io::Error::from(std::io::ErrorKind::UnexpectedEof);
                 return Err(ToolError::Connection { address: self.address, source });
             }
-            // Segments begin behind the answer to STARTUP.
-            if !self.is_begun {
-                self.frames.extend_from_slice(&bytes);
-                continue;
-            }
-            self.segments.extend_from_slice(&bytes);
-            loop {
-                let decoded = segment::decode(&self.segments, Codec::Plain, &mut self.frames);
-                match decoded.map_err(|error| self.refused("a request", error.to_string()))? {
-                    Decoded::Segment { used, .. } => self.segments.drain(..used),
-                    _ => break,
-                };
-            }
+            let received = self.dialog.received(&bytes);
+            received.map_err(|error| self.refused("a request", error.to_string()))?;
         }
     }
 
-    fn response<'b>(&self, header: &FrameHeader, body: &'b [u8]) -> Result<Response<'b>, ToolError> {
-        let decoded = Response::decode(header, body);
+    fn response<'b>(&self, reply: &'b Reply) -> Result<Response<'b>, ToolError> {
+        let decoded = reply.decode();
         decoded.map(|(_, response)| response).map_err(|error| self.refused("a request", error.to_string()))
     }
 
