@@ -13,6 +13,7 @@ mod host;
 mod key;
 mod remembered;
 mod threads;
+mod weight;
 
 pub use desk::{Desk, Done, Job, Outcome, Overloaded, Submitted, Work};
 pub use hasher::Hasher;
