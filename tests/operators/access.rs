@@ -121,6 +121,51 @@ fn permissions_on_mbeans_decide_what_a_role_may_ask() {
     server.stop();
 }
 
+/// A password that others know is changed, and a role's name is given to another person: neither may leave a login behind.
+#[test]
+fn a_login_ends_with_its_password_and_with_its_role() {
+    let (server, password) = start();
+    let port = server.api_port;
+    let cookie = |user: &str, password: &str| {
+        let body = format!("{{\"user\": \"{user}\", \"password\": \"{password}\"}}");
+        let answer = post(&server, "/helenus/login", &["Content-Type: application/json"], &body);
+        let set = answer.head.lines().find_map(|line| line.strip_prefix("set-cookie: "));
+        let pair =
+            set.unwrap_or_else(|| panic!("no cookie: {}", answer.body)).split(';').next().expect("a pair").to_owned();
+        format!("Cookie: {pair}")
+    };
+    let root = cookie("cassandra", &password);
+    let page = ["Content-Type: application/json", "Sec-Fetch-Site: same-origin"];
+    let run = |statement: &str| {
+        let lines = [&*root, page[0], page[1]];
+        let answer = post(&server, "/helenus/cql", &lines, &format!("{{\"statement\": \"{statement}\"}}"));
+        assert!(answer.body.contains("\"error\":null"), "{statement}: {}", answer.body);
+    };
+    run("CREATE ROLE ada WITH LOGIN = true AND PASSWORD = 'first'");
+    run("GRANT SELECT ON ALL MBEANS TO ada");
+    let first = cookie("ada", "first");
+    let status = |cookie: &str| http_with(port, "GET", PATH, &[cookie]).expect("is answered").status;
+    let statement = |cookie: &str| {
+        let body = "{\"statement\": \"SELECT cluster_name FROM system.local\"}";
+        post(&server, "/helenus/cql", &[cookie, page[0], page[1]], body).status
+    };
+    assert_eq!((status(&first), statement(&first)), (200, 200));
+    run("ALTER ROLE ada WITH PASSWORD = 'second'");
+    assert_eq!((status(&first), statement(&first)), (401, 401), "its password is another one");
+    let second = cookie("ada", "second");
+    assert_eq!(status(&second), 200);
+    run("DROP ROLE ada");
+    assert_eq!(status(&second), 401);
+    run("CREATE ROLE ada WITH SUPERUSER = true AND LOGIN = true AND PASSWORD = 'second'");
+    assert_eq!(
+        (status(&first), status(&second), statement(&second)),
+        (401, 401, 401),
+        "it is another role of the same name"
+    );
+    assert_eq!(status(&root), 200);
+    server.stop();
+}
+
 #[test]
 fn beyond_loopback_a_login_is_needed_for_all_and_enough_to_listen() {
     let [open, asking] = ["AllowAllAuthenticator", "PasswordAuthenticator"].map(|authenticator| {

@@ -5,7 +5,7 @@
 
 mod basic;
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use axum::extract::{Request, State};
 use axum::http::request::Parts;
@@ -13,7 +13,7 @@ use axum::http::{HeaderMap, HeaderValue, Method, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
-use crate::ask::{Answer, LoginAttempt, Question};
+use crate::ask::{Answer, LoginAttempt, Proof, Question};
 use crate::guard::PortKind;
 use crate::need::Need;
 use crate::problem::Problem;
@@ -26,7 +26,11 @@ pub(crate) struct Peer(pub(crate) IpAddr);
 
 /// The role of a request, among its extensions.
 #[derive(Debug, Clone)]
-pub(crate) struct Role(pub(crate) String);
+pub(crate) struct Role {
+    pub(crate) name: String,
+    /// What the password was verified against when the role logged in, if that was not for this request.
+    pub(crate) proof: Option<Proof>,
+}
 
 /// A port's door.
 #[derive(Clone)]
@@ -68,7 +72,8 @@ impl Door {
         }
         let role = self.role(head).await?;
         if need != Need::Login {
-            self.app.ask(0, Question::Admit { role: role.0.clone(), need }).await?;
+            let Role { name, proof } = role.clone();
+            self.app.ask(0, Question::Admit { role: name, proof, need }).await?;
         }
         Ok(Some(role))
     }
@@ -80,7 +85,7 @@ impl Door {
                 Problem::unauthorized("the Authorization header is not a name and a password in Basic")
             })?;
             log_in(&self.app, head, name.clone(), password).await?;
-            return Ok(Role(name));
+            return Ok(Role { name, proof: None });
         }
         let cookie = Cookie::read(headers, self.port);
         let role = cookie.and_then(|cookie| self.app.sessions().role(&cookie));
@@ -89,15 +94,22 @@ impl Door {
         if is_change(&head.method) && !is_of_own_page(headers) {
             return Err(Problem::forbidden("a change with a cookie is accepted from this node's own page alone"));
         }
-        Ok(Role(role))
+        Ok(role)
     }
 }
 
-/// Logs in by name and password. Gives random bytes, for a cookie.
-pub(crate) async fn log_in(app: &App, head: &Parts, name: String, password: String) -> Result<[u8; 16], Problem> {
+/// Logs in by name and password. Gives random bytes, for a cookie, and what the password was verified against.
+pub(crate) async fn log_in(
+    app: &App,
+    head: &Parts,
+    name: String,
+    password: String,
+) -> Result<([u8; 16], Proof), Problem> {
     let from = head.extensions.get::<Peer>().map(|peer| peer.0);
+    // Guesses take long. Those that wait for it wait here, so that shards are asked other things meanwhile.
+    let _place = app.logins().place(from.unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED))).await;
     match app.ask(0, Question::LogIn(LoginAttempt { from, name, password })).await? {
-        Answer::LoggedIn { secret } => Ok(secret),
+        Answer::LoggedIn { secret, proof } => Ok((secret, proof)),
         _ => Err(Problem::mixed_up()),
     }
 }

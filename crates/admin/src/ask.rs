@@ -142,6 +142,8 @@ pub enum Question {
     DrawTicket {
         /// The role, which has logged in.
         role: String,
+        /// Of an earlier login: what its password was verified against.
+        proof: Option<Proof>,
     },
     /// Let one connection log in by a ticket.
     AdmitTicket(Ticket),
@@ -151,6 +153,8 @@ pub enum Question {
     Admit {
         /// The role, which has logged in.
         role: String,
+        /// Of an earlier login: what its password was verified against.
+        proof: Option<Proof>,
         /// The need.
         need: Need,
     },
@@ -172,6 +176,17 @@ pub struct Ticket {
 impl fmt::Debug for Ticket {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Ticket({})", self.role)
+    }
+}
+
+/// The text that a login's password was verified against. It is compared with the role's of a later moment: a login ends with the password that it was made with.
+/// Debug text does not show it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Proof(pub String);
+
+impl fmt::Debug for Proof {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Proof")
     }
 }
 
@@ -374,11 +389,15 @@ pub enum Answer {
     RunningRepairs(Vec<u32>),
     /// To [`Question::StreamThroughput`].
     Rate(u64),
-    /// To [`Question::LogIn`], if it is the role, and to [`Question::DrawTicket`].
+    /// To [`Question::LogIn`], if it is the role.
     LoggedIn {
         /// Random bytes that no other login has.
         secret: [u8; 16],
+        /// What the password was verified against.
+        proof: Proof,
     },
+    /// To [`Question::DrawTicket`]: random bytes that no other ticket has.
+    Drawn([u8; 16]),
     /// To [`Question::Timeout`].
     Timeout(Duration),
     /// It is done.

@@ -23,11 +23,13 @@ mod secure;
 mod serve;
 #[allow(clippy::disallowed_types, reason = "all requests of the admin thread share the logins")]
 mod sessions;
+#[allow(clippy::disallowed_types, reason = "all connections of the admin thread share the counts of hosts")]
+mod shares;
 mod snapshot;
 mod state;
 
 pub use ask::{
-    Answer, DrainStep, HintSwitch, LoginAttempt, Question, QuestionResponder, QuestionSeat, Questions, Refusal,
+    Answer, DrainStep, HintSwitch, LoginAttempt, Proof, Question, QuestionResponder, QuestionSeat, Questions, Refusal,
     RepairOrder, RepairTerms, SnapshotStep, Ticket, TimeoutKind, questions,
 };
 pub use facts::{

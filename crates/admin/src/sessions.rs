@@ -1,6 +1,7 @@
 //! Logins that browsers have made: a cookie of 128 random bits stands for a role, for 12 hours and in this process alone.
 //!
-//! Bounded: beyond that many, the oldest one ends. A cookie says who asks and no more: what the role may do is looked at for each request.
+//! Bounded: beyond that many, of one role or of all, the oldest one ends. A cookie says who asks, and by which password that was proven: what the role may do, and if that
+//! password is still its own, is looked at for each request.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -10,12 +11,16 @@ use std::time::Duration;
 use axum::http::{HeaderMap, HeaderValue, header};
 use tokio::time::Instant;
 
+use crate::access::Role;
+use crate::ask::Proof;
 use crate::guard::PortKind;
 
 /// The longest that a login lasts.
 const LIFE: Duration = Duration::from_secs(12 * 3600);
 /// Logins at a time.
 const SESSIONS_MAX: usize = 256;
+/// Those of one role: it ends its own by further ones, not those of others.
+const SESSIONS_OF_ROLE_MAX: usize = 16;
 
 /// A login's secret. Debug text does not show it.
 #[derive(Clone, Copy)]
@@ -75,6 +80,7 @@ fn header_of(port: PortKind, value: &str, life: Duration) -> HeaderValue {
 struct Session {
     cookie: Cookie,
     role: String,
+    proof: Proof,
     ends: Instant,
 }
 
@@ -84,21 +90,26 @@ pub(crate) struct Sessions(Mutex<VecDeque<Session>>);
 
 impl Sessions {
     /// Adds a login.
-    pub(crate) fn add(&self, cookie: Cookie, role: String) {
+    pub(crate) fn add(&self, cookie: Cookie, role: String, proof: Proof) {
         self.with(|sessions| {
+            let is_own = |session: &Session| session.role == role;
+            if sessions.iter().filter(|session| is_own(session)).count() == SESSIONS_OF_ROLE_MAX {
+                let oldest = sessions.iter().position(is_own);
+                oldest.and_then(|oldest| sessions.remove(oldest));
+            }
             if sessions.len() == SESSIONS_MAX {
                 sessions.pop_front();
             }
-            sessions.push_back(Session { cookie, role, ends: Instant::now() + LIFE });
+            sessions.push_back(Session { cookie, role, proof, ends: Instant::now() + LIFE });
             assert!(sessions.len() <= SESSIONS_MAX, "the table is bounded");
         });
     }
 
     /// The role of a cookie, as long as its login lasts.
-    pub(crate) fn role(&self, cookie: &Cookie) -> Option<String> {
+    pub(crate) fn role(&self, cookie: &Cookie) -> Option<Role> {
         self.with(|sessions| {
             let found = sessions.iter().find(|session| session.cookie.is(*cookie));
-            found.map(|session| session.role.clone())
+            found.map(|session| Role { name: session.role.clone(), proof: Some(session.proof.clone()) })
         })
     }
 
@@ -145,19 +156,30 @@ mod tests {
         assert_eq!(read(&format!("helenus-10000=+{}", "a".repeat(31))), None, "digits alone");
     }
 
+    fn proof() -> Proof {
+        Proof("a hash".to_owned())
+    }
+
+    fn name(sessions: &Sessions, cookie: Cookie) -> Option<String> {
+        sessions.role(&cookie).map(|role| {
+            assert_eq!(role.proof, Some(proof()));
+            role.name
+        })
+    }
+
     #[tokio::test(flavor = "current_thread", start_paused = true)]
     async fn a_login_lasts_twelve_hours_and_until_it_is_ended() {
         let sessions = Sessions::default();
         let (one, other) = (Cookie::new([1; 16]), Cookie::new([2; 16]));
-        sessions.add(one, "ada".to_owned());
+        sessions.add(one, "ada".to_owned(), proof());
         tokio::time::advance(LIFE / 2).await;
-        sessions.add(other, "eve".to_owned());
-        assert_eq!(sessions.role(&one).as_deref(), Some("ada"));
-        assert_eq!(sessions.role(&Cookie::new([3; 16])), None);
+        sessions.add(other, "eve".to_owned(), proof());
+        assert_eq!(name(&sessions, one).as_deref(), Some("ada"));
+        assert_eq!(name(&sessions, Cookie::new([3; 16])), None);
         tokio::time::advance(LIFE / 2).await;
-        assert_eq!((sessions.role(&one), sessions.role(&other).as_deref()), (None, Some("eve")));
+        assert_eq!((name(&sessions, one), name(&sessions, other).as_deref()), (None, Some("eve")));
         sessions.end(&other);
-        assert_eq!(sessions.role(&other), None);
+        assert_eq!(name(&sessions, other), None);
     }
 
     #[tokio::test(flavor = "current_thread")]
@@ -165,10 +187,26 @@ mod tests {
         let sessions = Sessions::default();
         let cookie = |number: usize| Cookie::new((number as u128).to_be_bytes());
         for number in 0..=SESSIONS_MAX {
-            sessions.add(cookie(number), number.to_string());
+            sessions.add(cookie(number), number.to_string(), proof());
         }
-        assert_eq!(sessions.role(&cookie(0)), None);
-        assert_eq!(sessions.role(&cookie(1)).as_deref(), Some("1"));
-        assert_eq!(sessions.role(&cookie(SESSIONS_MAX)), Some(SESSIONS_MAX.to_string()));
+        assert_eq!(name(&sessions, cookie(0)), None);
+        assert_eq!(name(&sessions, cookie(1)).as_deref(), Some("1"));
+        assert_eq!(name(&sessions, cookie(SESSIONS_MAX)), Some(SESSIONS_MAX.to_string()));
+    }
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn a_role_that_logs_in_again_and_again_ends_no_login_but_its_own() {
+        let sessions = Sessions::default();
+        let cookie = |number: usize| Cookie::new((number as u128).to_be_bytes());
+        sessions.add(cookie(0), "ada".to_owned(), proof());
+        for number in 1..=SESSIONS_MAX {
+            sessions.add(cookie(number), "eve".to_owned(), proof());
+        }
+        assert_eq!(name(&sessions, cookie(0)).as_deref(), Some("ada"));
+        let left = (1..=SESSIONS_MAX).filter(|number| name(&sessions, cookie(*number)).is_some());
+        assert_eq!(
+            left.collect::<Vec<_>>(),
+            (SESSIONS_MAX - SESSIONS_OF_ROLE_MAX + 1..=SESSIONS_MAX).collect::<Vec<_>>()
+        );
     }
 }

@@ -75,7 +75,7 @@ async fn with_one_only_roles_pass_and_browsers_are_not_asked_by_a_box() {
 #[tokio::test(flavor = "current_thread")]
 async fn a_cookie_stands_for_its_role_and_changes_need_the_page() {
     let app = app(true);
-    app.sessions().add(Cookie::new([7; 16]), "ada".to_owned());
+    app.sessions().add(Cookie::new([7; 16]), "ada".to_owned(), Proof("a hash".to_owned()));
     let line = format!("helenus-10000={}", "07".repeat(16));
     let cookie = ("cookie", line.as_str());
     // The shard would be asked for ada's permissions, and there is none.

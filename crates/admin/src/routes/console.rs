@@ -27,7 +27,7 @@ pub(super) fn routes(offers: Vec<&'static str>) -> Router<App> {
         let offers = offers.clone();
         async move {
             let mut told = pulse(&app, &offers).await?;
-            told["role"] = role.map(|Extension(Role(name))| name).into();
+            told["role"] = role.map(|Extension(Role { name, .. })| name).into();
             Ok::<_, Problem>(Json(told))
         }
     };

@@ -44,7 +44,7 @@ async fn run(State(app): State<App>, request: Request) -> Reply {
         return Err(Problem::unavailable("CQL is not available: the node is shutting down or drained"));
     }
     let native = reachable(process.native);
-    let Some(Role(role)) = role.filter(|_| !asked.has_login()) else {
+    let Some(role) = role.filter(|_| !asked.has_login()) else {
         return Ok(Json(cql::run(native, &asked).await));
     };
     let ticket = draw(&app, role).await?;
@@ -57,9 +57,9 @@ async fn run(State(app): State<App>, request: Request) -> Reply {
 }
 
 /// A ticket by which the statement runs as the role that asks.
-async fn draw(app: &App, role: String) -> Result<Ticket, Problem> {
-    match app.ask(0, Question::DrawTicket { role: role.clone() }).await? {
-        Answer::LoggedIn { secret } => Ok(Ticket { role, secret }),
+async fn draw(app: &App, Role { name, proof }: Role) -> Result<Ticket, Problem> {
+    match app.ask(0, Question::DrawTicket { role: name.clone(), proof }).await? {
+        Answer::Drawn(secret) => Ok(Ticket { role: name, secret }),
         _ => Err(Problem::mixed_up()),
     }
 }

@@ -39,8 +39,9 @@ async fn log_in(State(app): State<App>, request: Request) -> Result<Response, Pr
     let body = body.ok().and_then(Result::ok).ok_or_else(|| Problem::bad_request("cannot read the request body"))?;
     let (user, password) = read(&body)
         .ok_or_else(|| Problem::bad_request("a login is a JSON object with the strings user and password"))?;
-    let cookie = Cookie::new(access::log_in(&app, &head, user.clone(), password).await?);
-    app.sessions().add(cookie, user.clone());
+    let (secret, proof) = access::log_in(&app, &head, user.clone(), password).await?;
+    let cookie = Cookie::new(secret);
+    app.sessions().add(cookie, user.clone(), proof);
     Ok(([(header::SET_COOKIE, cookie.set(port))], Json(json!({"role": user}))).into_response())
 }
 

@@ -14,7 +14,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use admin::{
-    Answer, CompactionFacts, DrainStep, EndedCompactionFacts, Need, Question, QuestionResponder, QuestionSeat, Refusal,
+    Answer, CompactionFacts, DrainStep, EndedCompactionFacts, Question, QuestionResponder, QuestionSeat, Refusal,
     ScrubFacts, SnapshotFacts, SnapshotStep, TableName, Ticket,
 };
 use cluster::coordinator::{Hints, answer_nanos, set_stream_throughput, stream_throughput};
@@ -236,11 +236,8 @@ impl Operator {
             }
             Question::Repair(order) => self.repair(order).await,
             Question::LogIn(attempt) => self.log_in(attempt).await,
-            Question::Admit { role, need } => self.admit(&role, need),
-            Question::DrawTicket { role } => {
-                self.admit(&role, Need::Login)?;
-                self.draw()
-            }
+            Question::Admit { role, proof, need } => self.admit(&role, proof.as_ref(), need),
+            Question::DrawTicket { role, proof } => self.draw_ticket(&role, proof.as_ref()),
             Question::AdmitTicket(Ticket { role, secret }) => {
                 self.server.admit_ticket(server::Ticket { role, secret });
                 Ok(Answer::Done)

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use admin::{Answer, LoginAttempt, Need, Refusal};
+use admin::{Answer, LoginAttempt, Need, Proof, Refusal};
 use auth::{Actor, Credentials, Objects, StatementKind, login_forbidden, requirements};
 use runtime::fill_secret;
 
@@ -26,23 +26,41 @@ impl Operator {
             tracing::debug!(%from, message = %error, "operator login refused");
             Refusal::Unauthenticated(error.to_string())
         })?;
-        self.draw()
+        Ok(Answer::LoggedIn { secret: self.draw()?, proof: Proof(hash.as_str().to_owned()) })
+    }
+
+    /// Draws a ticket for a role that has logged in.
+    pub(super) fn draw_ticket(&self, role: &str, proof: Option<&Proof>) -> Done {
+        self.ensure_logged_in(role, proof)?;
+        self.draw().map(Answer::Drawn)
     }
 
     /// Draws a secret.
-    pub(super) fn draw(&self) -> Done {
+    fn draw(&self) -> Result<[u8; 16], Refusal> {
         let mut secret = [0; 16];
         let drawn = fill_secret(&self.runtime, &mut secret);
         drawn.map_err(|error| Refusal::Failed(format!("the system has no random bytes: {error}")))?;
-        Ok(Answer::LoggedIn { secret })
+        Ok(secret)
     }
 
-    /// Refuses what a role may not ask for. One that was dropped, or lost LOGIN, since it logged in may ask for nothing.
-    pub(super) fn admit(&self, role: &str, need: Need) -> Done {
+    /// Refuses a role that was dropped or lost LOGIN since it logged in, and a login whose password is the role's no more: a role of the same name may be another's.
+    fn ensure_logged_in(&self, role: &str, proof: Option<&Proof>) -> Result<(), Refusal> {
         let access = self.engine.access();
         if !access.state().may_log_in(role) {
             return Err(Refusal::Unauthenticated(login_forbidden(role)));
         }
+        match proof.is_none_or(|Proof(proof)| *proof == access.state().hash_to_verify(role).as_str()) {
+            true => Ok(()),
+            false => {
+                Err(Refusal::Unauthenticated("the password has changed since this login; log in again".to_owned()))
+            }
+        }
+    }
+
+    /// Refuses what a role may not ask for.
+    pub(super) fn admit(&self, role: &str, proof: Option<&Proof>, need: Need) -> Done {
+        self.ensure_logged_in(role, proof)?;
+        let access = self.engine.access();
         let subject = access.subject(Actor::Role(role));
         let check = |kind, mbean: Option<&str>| {
             let objects = Objects { mbean: mbean.unwrap_or_default().to_owned(), ..Objects::default() };
