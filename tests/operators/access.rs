@@ -121,7 +121,7 @@ fn permissions_on_mbeans_decide_what_a_role_may_ask() {
     server.stop();
 }
 
-/// A password that others know is changed, and a role's name is given to another person: neither may leave a login behind.
+/// A password that others know is changed, and a role's name is given to another person: no login lasts over either.
 #[test]
 fn a_login_ends_with_its_password_and_with_its_role() {
     let (server, password) = start();

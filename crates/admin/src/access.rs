@@ -28,7 +28,7 @@ pub(crate) struct Peer(pub(crate) IpAddr);
 #[derive(Debug, Clone)]
 pub(crate) struct Role {
     pub(crate) name: String,
-    /// What the password was verified against when the role logged in, if that was not for this request.
+    /// The proof of an earlier login; `None`: the role has logged in for this request.
     pub(crate) proof: Option<Proof>,
 }
 

@@ -393,7 +393,7 @@ pub enum Answer {
     LoggedIn {
         /// Random bytes that no other login has.
         secret: [u8; 16],
-        /// What the password was verified against.
+        /// The proof of the login.
         proof: Proof,
     },
     /// To [`Question::DrawTicket`]: random bytes that no other ticket has.

@@ -1,6 +1,6 @@
 //! The log: where it goes, and its level, which an operator may change while the node runs.
 //!
-//! An event is one line. What a client sends may stand in it, such as a name that nobody has: it neither begins a line of its own nor steers a terminal (CWE-117).
+//! An event is one line. What a client sends may stand in it, such as a name that no role has: it neither begins a line of its own nor steers a terminal (CWE-117).
 
 use std::io::{self, Write};
 use std::sync::Arc;
