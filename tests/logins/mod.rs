@@ -110,7 +110,7 @@ fn a_client_logs_in_in_each_version_and_tries_again_after_an_error() {
             assert!(listed.opcode == RESULT && has(&listed, "cassandra"), "{listed:?}");
             let words = "the connection is already initialized";
             refused(&client.ask(&startup_frame(version, None)), PROTOCOL_ERROR, words);
-            // A success forgets the host's failures, so the next client waits for none.
+            // A success forgets the failures of its role, so the next client waits for none of those.
         }
         server.stop();
     }

@@ -3,7 +3,8 @@
 `guess`: each sends wrong passwords in a closed loop, one after the other. Says how many had an answer; at each line of standard input, and when it has ended, how many answers were
 BAD_CREDENTIALS and how many OVERLOADED. `idle`: each sends, by turns, nothing; STARTUP; STARTUP
 and the beginning of a frame of 256 MiB; STARTUP and a part of a long login. Then it waits. Says how many were asked for a password and how many are kept, those that sent nothing
-among them; when standard input has ended, how many of these the server has closed.
+among them; when standard input has ended, how many of these the server has closed. `flood`: each asks for
+options without an end and reads nothing. Says how many do; when standard input has ended, how many of them the server has closed.
 """
 
 import resource
@@ -11,6 +12,7 @@ import socket
 import struct
 import sys
 import threading
+import time
 
 host, port, what, count, source = sys.argv[1], int(sys.argv[2]), sys.argv[3], int(sys.argv[4]), sys.argv[5]
 limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
@@ -111,6 +113,33 @@ def main_idle():
     print(sum(is_closed(one) for one in kept), flush=True)
 
 
+def main_flood():
+    asking, sent = [], {}
+    for _ in range(count):
+        one = socket.socket()
+        # What the kernel keeps of answers is not the server's memory.
+        one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        one.bind((source, 0))
+        one.connect((host, port))
+        one.setblocking(False)
+        asking.append(one)
+    print(len(asking), flush=True)
+    requests = frame(0x05, b"") * 7000
+    closed = set()
+    while len(closed) < count:
+        for one in set(asking) - closed:
+            try:
+                begin = sent.get(one, 0)
+                sent[one] = (begin + one.send(requests[begin:])) % len(requests)
+            except BlockingIOError:
+                continue
+            except OSError:
+                closed.add(one)
+        time.sleep(0.01)
+    sys.stdin.read()
+    print(len(closed), flush=True)
+
+
 def is_closed(one):
     try:
         while receive(one):
@@ -122,4 +151,4 @@ def is_closed(one):
         return False
 
 
-main_guess() if what == "guess" else main_idle()
+{"guess": main_guess, "idle": main_idle, "flood": main_flood}[what]()

@@ -131,3 +131,27 @@ fn clients_that_never_log_in_take_bounded_memory_and_keep_no_other_host_out() {
         server.stop();
     }
 }
+
+/// Each such connection could hold 1.5 MiB of replies.
+#[test]
+fn clients_that_ask_before_a_login_and_read_nothing_take_bounded_memory() {
+    const COUNT: usize = 400;
+    /// Some 32 KiB of replies for each, and buffers. Without the bound it was twice as much with the slowest of builds.
+    const GROWTH_MAX: u64 = 32 << 20;
+    let builder = builder("uring", 2).with(&["--memory", "512M"]);
+    let server = builder.start();
+    let before = resident_bytes(server.pid());
+    let mut strangers = Strangers::start(&server, "flood", COUNT);
+    assert_eq!(strangers.line(), COUNT.to_string());
+    // They ask until the server closes them, when their time to log in is over.
+    let mut peak = before;
+    let ended = std::thread::spawn(move || strangers.end());
+    while !ended.is_finished() {
+        peak = peak.max(resident_bytes(server.pid()));
+        std::thread::yield_now();
+    }
+    assert_eq!(ended.join().expect("the script ends"), COUNT.to_string());
+    println!("memory {before} before, {peak} with {COUNT} of them");
+    assert!(peak < before + GROWTH_MAX, "memory grew from {before} to {peak}");
+    server.stop();
+}

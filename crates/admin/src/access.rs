@@ -5,7 +5,7 @@
 
 mod basic;
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use axum::extract::{Request, State};
 use axum::http::request::Parts;
@@ -100,6 +100,8 @@ pub(crate) async fn log_in(
     password: String,
 ) -> Result<(LoggedIn, [u8; 16]), Problem> {
     let from = head.extensions.get::<Peer>().map(|peer| peer.0);
+    // Guesses take long. Those that wait for it wait here, so that shards are asked other things meanwhile.
+    let _place = app.logins().place(from.unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED))).await;
     match app.ask(0, Question::LogIn(LoginAttempt { from, name, password })).await? {
         Answer::LoggedIn { login, secret } => Ok((login, secret)),
         _ => Err(Problem::mixed_up()),

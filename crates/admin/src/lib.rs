@@ -23,6 +23,8 @@ mod secure;
 mod serve;
 #[allow(clippy::disallowed_types, reason = "all requests of the admin thread share the logins")]
 mod sessions;
+#[allow(clippy::disallowed_types, reason = "all connections of the admin thread share the counts of hosts")]
+mod shares;
 mod snapshot;
 mod state;
 

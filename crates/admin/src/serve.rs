@@ -31,9 +31,10 @@ use crate::need::CQL_PATH;
 use crate::problem::Problem;
 use crate::routes;
 use crate::secure;
+use crate::shares;
 use crate::state::App;
 
-/// Connections at a time, on both ports together.
+/// Connections at a time, on both ports together. A host has half of them.
 const CONNECTIONS_MAX: usize = 64;
 /// How long a connection may take to send a request's head, or be idle.
 const HEAD_TIME_MAX: Duration = Duration::from_secs(10);
@@ -82,6 +83,7 @@ async fn serve(parts: Parts) -> io::Result<()> {
     let Parts { bound, tls, asks_login, questions, log_level, version } = parts;
     let app = App::new(questions.clone(), log_level, version, asks_login);
     let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    let of_hosts = shares::Connections::new(CONNECTIONS_MAX);
     let ports = [(bound.api, routes::api(&app).await), (bound.metrics, routes::metrics(&app))];
     let (ending, end) = watch::channel(());
     let mut accepting = Vec::new();
@@ -90,7 +92,7 @@ async fn serve(parts: Parts) -> io::Result<()> {
         let listener = TcpListener::from_std(listener)?;
         let port = PortKind { ip: address.ip(), number: address.port(), is_tls: tls.is_some() };
         let connections = Connections { router: guarded(router, &app, port), tls: tls.clone(), end: end.clone() };
-        accepting.push(tokio::spawn(accept(listener, connections, places.clone())));
+        accepting.push(tokio::spawn(accept(listener, connections, places.clone(), of_hosts.clone())));
     }
     questions.ended().await;
     // Requests under way are refused by now, since no shard answers. What is not written in time is dropped with the runtime.
@@ -128,6 +130,12 @@ fn refusal(port: PortKind, request: &Request) -> Option<Problem> {
     guard::check(port, request.method(), request.uri(), request.headers()).err()
 }
 
+/// The place of a connection, until it is dropped.
+struct Place {
+    _of_all: OwnedSemaphorePermit,
+    _of_host: shares::Share,
+}
+
 /// Common parts of a port's connections.
 #[derive(Clone)]
 struct Connections {
@@ -136,11 +144,23 @@ struct Connections {
     end: watch::Receiver<()>,
 }
 
-async fn accept(listener: TcpListener, connections: Connections, places: Arc<Semaphore>) {
+async fn accept(
+    listener: TcpListener,
+    connections: Connections,
+    places: Arc<Semaphore>,
+    of_hosts: Arc<shares::Connections>,
+) {
     loop {
         let Ok(place) = places.clone().acquire_owned().await else { return };
         match listener.accept().await {
-            Ok((stream, from)) => drop(tokio::spawn(connections.clone().serve(stream, Peer(from.ip()), place))),
+            Ok((stream, from)) => match of_hosts.take(from.ip()) {
+                Some(share) => {
+                    let place = Place { _of_all: place, _of_host: share };
+                    drop(tokio::spawn(connections.clone().serve(stream, Peer(from.ip()), place)));
+                }
+                // Closed without a word, since nothing is known of what it speaks.
+                None => tracing::debug!(from = %from.ip(), "rejected admin connection: too many from this host"),
+            },
             Err(error) => {
                 tracing::warn!(%error, "cannot accept admin connection; retrying");
                 tokio::time::sleep(ACCEPT_REST).await;
@@ -151,7 +171,7 @@ async fn accept(listener: TcpListener, connections: Connections, places: Arc<Sem
 
 impl Connections {
     /// Serves a connection to its end, in its place.
-    async fn serve(self, stream: TcpStream, peer: Peer, place: OwnedSemaphorePermit) {
+    async fn serve(self, stream: TcpStream, peer: Peer, place: Place) {
         let Some(identity) = &self.tls else { return self.speak(stream, peer, place).await };
         match tokio::time::timeout(HEAD_TIME_MAX, secure::shake(stream, identity)).await {
             Ok(Ok(stream)) => self.speak(stream, peer, place).await,
@@ -161,7 +181,7 @@ impl Connections {
         }
     }
 
-    async fn speak<S>(&self, stream: S, peer: Peer, place: OwnedSemaphorePermit)
+    async fn speak<S>(&self, stream: S, peer: Peer, place: Place)
     where
         S: AsyncRead + AsyncWrite + Unpin,
     {

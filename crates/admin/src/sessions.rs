@@ -1,6 +1,6 @@
 //! Logins that browsers have made: a cookie of 128 random bits stands for a role, for 12 hours and in this process alone.
 //!
-//! Bounded: beyond that many, the oldest one ends. A cookie says who asks and no more: if the login holds, and what its role may do, is looked at for each request.
+//! Bounded: beyond that many, of one role or of all, the oldest one ends. A cookie says who asks and no more: if the login holds, and what its role may do, is looked at for each request.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -17,6 +17,8 @@ use crate::guard::PortKind;
 const LIFE: Duration = Duration::from_secs(12 * 3600);
 /// Logins at a time.
 const SESSIONS_MAX: usize = 256;
+/// Those of one role: it ends its own by further ones, not those of others.
+const SESSIONS_OF_ROLE_MAX: usize = 16;
 
 /// A login's secret. Debug text does not show it.
 #[derive(Clone, Copy)]
@@ -87,6 +89,11 @@ impl Sessions {
     /// Adds a login.
     pub(crate) fn add(&self, cookie: Cookie, login: LoggedIn) {
         self.with(|sessions| {
+            let is_own = |session: &Session| session.login.role() == login.role();
+            if sessions.iter().filter(|session| is_own(session)).count() == SESSIONS_OF_ROLE_MAX {
+                let oldest = sessions.iter().position(is_own);
+                oldest.and_then(|oldest| sessions.remove(oldest));
+            }
             if sessions.len() == SESSIONS_MAX {
                 sessions.pop_front();
             }
@@ -185,5 +192,21 @@ pub(crate) mod tests {
         assert_eq!(role(&sessions, cookie(0)), None);
         assert_eq!(role(&sessions, cookie(1)).as_deref(), Some("1"));
         assert_eq!(role(&sessions, cookie(SESSIONS_MAX)), Some(SESSIONS_MAX.to_string()));
+    }
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn a_role_that_logs_in_again_and_again_ends_no_login_but_its_own() {
+        let sessions = Sessions::default();
+        let cookie = |number: usize| Cookie::new((number as u128).to_be_bytes());
+        sessions.add(cookie(0), login("ada"));
+        for number in 1..=SESSIONS_MAX {
+            sessions.add(cookie(number), login("eve"));
+        }
+        assert_eq!(role(&sessions, cookie(0)).as_deref(), Some("ada"));
+        let left = (1..=SESSIONS_MAX).filter(|number| role(&sessions, cookie(*number)).is_some());
+        assert_eq!(
+            left.collect::<Vec<_>>(),
+            (SESSIONS_MAX - SESSIONS_OF_ROLE_MAX + 1..=SESSIONS_MAX).collect::<Vec<_>>()
+        );
     }
 }

@@ -11,6 +11,7 @@ use crate::logging::LogLevel;
 use crate::parameters::Parameters;
 use crate::problem::Problem;
 use crate::sessions::Sessions;
+use crate::shares::Logins;
 
 /// Statements of consoles that may be under way.
 const STATEMENTS_MAX: usize = 4;
@@ -36,6 +37,7 @@ struct Inner {
     version: &'static str,
     asks_login: bool,
     sessions: Sessions,
+    logins: Logins,
     mode: AtomicU8,
     snapshots: Mutex<()>,
     drain: Mutex<()>,
@@ -47,9 +49,19 @@ impl App {
     pub(crate) fn new(questions: Questions, log_level: LogLevel, version: &'static str, asks_login: bool) -> Self {
         let (mode, snapshots, drain) = (AtomicU8::new(Mode::Normal as u8), Mutex::new(()), Mutex::new(()));
         let (sampling, statements) = (Arc::default(), Semaphore::new(STATEMENTS_MAX));
-        let sessions = Sessions::default();
-        let inner =
-            Inner { questions, log_level, version, asks_login, sessions, mode, snapshots, drain, sampling, statements };
+        let inner = Inner {
+            questions,
+            log_level,
+            version,
+            asks_login,
+            sessions: Sessions::default(),
+            logins: Logins::default(),
+            mode,
+            snapshots,
+            drain,
+            sampling,
+            statements,
+        };
         App { inner: Arc::new(inner) }
     }
 
@@ -69,6 +81,11 @@ impl App {
     /// The logins of browsers.
     pub(crate) fn sessions(&self) -> &Sessions {
         &self.inner.sessions
+    }
+
+    /// The places of logins that are verified.
+    pub(crate) fn logins(&self) -> &Logins {
+        &self.inner.logins
     }
 
     /// The server's own version.

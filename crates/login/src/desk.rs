@@ -1,7 +1,7 @@
 //! The hashes that are to be computed: which of them next, for whom, and which are refused. A pure value: time is an argument, and the threads are elsewhere.
 //!
-//! Bounds: places for jobs, of which a host has a share, and CREATE and ALTER ROLE a smaller one; tickets. Hosts take turns (start-time fair queueing): a job of a host that has
-//! few is not kept waiting by another's many. Equal verifications share one job, so connections of a pool that are opened at once cost one hash.
+//! Bounds: places for jobs, of which a host has a share, and CREATE and ALTER ROLE a smaller one; tickets. Hosts take turns (self-clocked fair queueing, by the time that jobs
+//! take): a job of a host that has few is not kept waiting by another's many or long ones. Equal verifications share one job, so connections of a pool that are opened at once cost one hash.
 
 #[cfg(test)]
 mod tests;
@@ -16,15 +16,20 @@ use thiserror::Error;
 
 use crate::failures::Failures;
 use crate::host::Host;
-use crate::key::{KEY_BYTES, VerificationKey};
+use crate::key::{KEY_BYTES, RoleMark, VerificationKey};
 use crate::remembered::Remembered;
+use crate::weight::weight;
 
 /// Jobs that wait.
 pub(crate) const PLACES_MAX: usize = 256;
 /// Jobs of one host, waiting and running.
 const OF_HOST_MAX: usize = 16;
+/// Those of a host that guesses, which rest most of the time: places that they take are no others'.
+const OF_SLOWED_HOST_MAX: usize = 2;
 /// Jobs of CREATE and ALTER ROLE, waiting and running.
 const OF_ROLES_MAX: usize = 4;
+/// Those of one host: a role that changes its password in a loop leaves places for others.
+const OF_ROLES_OF_HOST_MAX: usize = 2;
 /// Those who wait for jobs. More than jobs, since equal verifications share one.
 pub(crate) const TICKETS_MAX: usize = 2048;
 
@@ -124,7 +129,8 @@ struct Entry {
     tag: u64,
     /// Of a verification, if there is a key of the process.
     key: Option<VerificationKey>,
-    is_verification: bool,
+    /// Of a verification.
+    role: Option<RoleMark>,
     /// Taken from here by the thread that runs it.
     work: Option<Work>,
     tickets: Vec<(ShardId, u64)>,
@@ -191,29 +197,42 @@ impl Desk {
             equal.tickets.push((shard, ticket));
             return Ok(Submitted::Ticket(ticket));
         }
-        self.check_places(host, &work)?;
+        self.check_places(host, &work, now)?;
         let number = self.number();
         let of_host = self.jobs.values().filter(|job| job.host == host).map(|job| job.tag);
-        let tag = of_host.max().unwrap_or(0).max(self.turn) + 1;
-        let is_verification = matches!(work, Work::Verify { .. });
+        let tag = of_host.max().unwrap_or(0).max(self.turn) + weight(&work);
+        let role = match &work {
+            Work::Verify { credentials, .. } => Some(RoleMark::of(&self.key.unwrap_or_default(), &credentials.name)),
+            Work::Hash { .. } => None,
+        };
         let tickets = vec![(shard, ticket)];
-        self.jobs.insert(number, Entry { host, tag, key, is_verification, work: Some(work), tickets });
+        self.jobs.insert(number, Entry { host, tag, key, role, work: Some(work), tickets });
         Ok(Submitted::Ticket(ticket))
     }
 
-    fn check_places(&self, host: Option<Host>, work: &Work) -> Result<(), Overloaded> {
+    fn check_places(&self, host: Option<Host>, work: &Work, now: Instant) -> Result<(), Overloaded> {
         let count = |is_counted: &dyn Fn(&&Entry) -> bool| self.jobs.values().filter(is_counted).count();
         let waiting = count(&|entry| entry.work.is_some());
         assert!(waiting <= PLACES_MAX, "a place is taken once");
         if waiting == PLACES_MAX {
             return Err(Overloaded::Node);
         }
-        if count(&|entry| entry.host == host) >= OF_HOST_MAX {
+        let is_verification = matches!(work, Work::Verify { .. });
+        let is_slowed = host.is_some_and(|host| self.failures.is_slowed(host, now));
+        let of_host_max = if is_verification && is_slowed { OF_SLOWED_HOST_MAX } else { OF_HOST_MAX };
+        if count(&|entry| entry.host == host) >= of_host_max {
             return Err(Overloaded::Host);
         }
-        match work {
-            Work::Hash { .. } if count(&|entry| !entry.is_verification) >= OF_ROLES_MAX => Err(Overloaded::Roles),
-            _ => Ok(()),
+        if is_verification {
+            return Ok(());
+        }
+        let of_roles = count(&|entry| entry.role.is_none());
+        let of_host = count(&|entry| entry.role.is_none() && entry.host == host);
+        // The owner of the process has places of its own: no client keeps it from changing a password.
+        let is_full = of_roles >= OF_ROLES_MAX && host.is_some();
+        match is_full || of_host >= OF_ROLES_OF_HOST_MAX {
+            true => Err(Overloaded::Roles),
+            false => Ok(()),
         }
     }
 
@@ -230,14 +249,14 @@ impl Desk {
             if entry.work.is_none() {
                 continue;
             }
-            if let Some(host) = entry.host.filter(|_| entry.is_verification) {
+            if let Some(host) = entry.host.filter(|_| entry.role.is_some()) {
                 if let Some(until) = self.failures.rests_until(host, now) {
                     soonest = Some(soonest.map_or(until, |soonest| soonest.min(until)));
                     continue;
                 }
                 // Otherwise guesses beside each other would all have been begun before the first failed.
                 let is_running = |other: &Entry| other.work.is_none() && other.host == Some(host);
-                if self.failures.is_slowed(host) && self.jobs.values().any(is_running) {
+                if self.failures.is_slowed(host, now) && self.jobs.values().any(is_running) {
                     continue;
                 }
             }
@@ -256,12 +275,13 @@ impl Desk {
         let entry = self.jobs.remove(&number).expect("a job that runs stays until it is finished");
         assert!(entry.work.is_none(), "a job is finished by the thread that took it");
         self.computed += 1;
-        match (outcome, entry.host) {
-            (Outcome::Verified(true), host) => {
-                host.into_iter().for_each(|host| self.failures.succeeded(host));
+        let whose = entry.host.zip(entry.role);
+        match (outcome, whose) {
+            (Outcome::Verified(true), whose) => {
+                whose.into_iter().for_each(|(host, role)| self.failures.succeeded(host, role));
                 entry.key.into_iter().for_each(|key| self.remembered.add(key, now));
             }
-            (Outcome::Verified(false), Some(host)) => self.failures.failed(host, now),
+            (Outcome::Verified(false), Some((host, role))) => self.failures.failed(host, role, now),
             _ => {}
         }
         let done = |(shard, ticket)| (shard, Done { ticket, outcome: outcome.clone() });

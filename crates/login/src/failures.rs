@@ -1,4 +1,6 @@
 //! Hosts that guess: after some failures the next verification of a host waits, longer with each one more.
+//!
+//! A success forgives the failures of its own role alone: a host that knows one role's password would otherwise guess another's without a rest.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -6,6 +8,7 @@ use std::time::Duration;
 use runtime::Instant;
 
 use crate::host::Host;
+use crate::key::RoleMark;
 
 /// Failures that cost no rest.
 const FREE: u32 = 5;
@@ -15,11 +18,15 @@ const REST_MAX: Duration = Duration::from_secs(5);
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(600);
 /// Hosts that are kept. One that is too many takes the place of the one whose last failure is the oldest.
 pub(crate) const HOSTS_MAX: usize = 4096;
+/// Roles of a host whose failures a success can forgive. Those of further roles end with time alone.
+const ROLES_MAX: usize = 8;
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 struct Failed {
     count: u32,
     last: Instant,
+    /// Failures by role, as far as they are kept apart.
+    of_roles: Vec<(RoleMark, u32)>,
 }
 
 /// Failures by host.
@@ -37,25 +44,43 @@ impl Failures {
     }
 
     /// True if the host's verifications take place one after another.
-    pub(crate) fn is_slowed(&self, host: Host) -> bool {
-        self.hosts.get(&host).is_some_and(|failed| failed.count >= FREE)
+    pub(crate) fn is_slowed(&self, host: Host, now: Instant) -> bool {
+        let failed = self.hosts.get(&host);
+        failed.is_some_and(|failed| failed.count >= FREE && now - failed.last < FORGOTTEN_AFTER)
     }
 
-    pub(crate) fn failed(&mut self, host: Host, now: Instant) {
+    /// A verification of a role has failed.
+    pub(crate) fn failed(&mut self, host: Host, role: RoleMark, now: Instant) {
         let is_new = !self.hosts.contains_key(&host);
         if is_new && self.hosts.len() >= HOSTS_MAX {
             let oldest = self.hosts.iter().min_by_key(|(_, failed)| failed.last).map(|(host, _)| *host);
             oldest.and_then(|oldest| self.hosts.remove(&oldest));
         }
-        let failed = self.hosts.entry(host).or_insert(Failed { count: 0, last: now });
-        let is_forgotten = now - failed.last >= FORGOTTEN_AFTER;
-        failed.count = if is_forgotten { 1 } else { failed.count.saturating_add(1) };
+        let failed = self.hosts.entry(host).or_insert(Failed { count: 0, last: now, of_roles: Vec::new() });
+        if now - failed.last >= FORGOTTEN_AFTER {
+            failed.count = 0;
+            failed.of_roles.clear();
+        }
+        failed.count = failed.count.saturating_add(1);
         failed.last = now;
+        let is_kept = failed.of_roles.len() < ROLES_MAX;
+        match failed.of_roles.iter_mut().find(|(known, _)| *known == role) {
+            Some((_, count)) => *count = count.saturating_add(1),
+            None if is_kept => failed.of_roles.push((role, 1)),
+            None => {}
+        }
         assert!(self.hosts.len() <= HOSTS_MAX, "the table is bounded");
     }
 
-    pub(crate) fn succeeded(&mut self, host: Host) {
-        self.hosts.remove(&host);
+    /// A verification of a role has succeeded.
+    pub(crate) fn succeeded(&mut self, host: Host, role: RoleMark) {
+        let Some(failed) = self.hosts.get_mut(&host) else { return };
+        let Some(place) = failed.of_roles.iter().position(|(known, _)| *known == role) else { return };
+        let (_, count) = failed.of_roles.swap_remove(place);
+        failed.count = failed.count.saturating_sub(count);
+        if failed.count == 0 {
+            self.hosts.remove(&host);
+        }
     }
 }
 
@@ -80,9 +105,13 @@ mod tests {
         Instant::from_nanos(millis * 1_000_000)
     }
 
+    fn role(name: &str) -> RoleMark {
+        RoleMark::of(&[7; 32], name)
+    }
+
     fn failed(times: u32) -> Failures {
         let mut failures = Failures::default();
-        (0..times).for_each(|_| failures.failed(host(1), at(1000)));
+        (0..times).for_each(|_| failures.failed(host(1), role("ada"), at(1000)));
         failures
     }
 
@@ -93,7 +122,7 @@ mod tests {
             let rests_until = failures.rests_until(host(1), at(1000));
             assert_eq!(rests_until, (millis > 0).then_some(at(1000 + millis)), "after {times}");
             assert_eq!(failures.rests_until(host(1), at(1000 + millis)), None);
-            assert_eq!(failures.is_slowed(host(1)), times >= 5);
+            assert_eq!(failures.is_slowed(host(1), at(1000)), times >= 5);
             assert_eq!(failures.rests_until(host(2), at(1000)), None, "another host");
         }
         assert_eq!(rest(u32::MAX), REST_MAX);
@@ -102,22 +131,53 @@ mod tests {
     #[test]
     fn a_success_and_a_long_time_without_a_failure_are_a_new_beginning() {
         let mut failures = failed(9);
-        failures.succeeded(host(1));
-        failures.failed(host(1), at(1001));
+        failures.succeeded(host(1), role("ada"));
+        assert!(failures.hosts.is_empty());
+        failures.failed(host(1), role("ada"), at(1001));
         assert_eq!(failures.rests_until(host(1), at(1001)), None);
         let mut failures = failed(9);
         let later = at(1000) + FORGOTTEN_AFTER;
-        failures.failed(host(1), later);
-        assert!(failures.rests_until(host(1), later).is_none() && !failures.is_slowed(host(1)));
+        assert!(!failures.is_slowed(host(1), later), "before its next failure");
+        failures.failed(host(1), role("ada"), later);
+        assert!(failures.rests_until(host(1), later).is_none() && !failures.is_slowed(host(1), later));
+    }
+
+    #[test]
+    fn a_success_of_one_role_forgives_no_guess_of_another() {
+        let mut failures = failed(4);
+        for _ in 0..10 {
+            // What it gets wrong of its own is forgiven, also if that was the last failure.
+            failures.failed(host(1), role("eve"), at(1000));
+            failures.succeeded(host(1), role("eve"));
+        }
+        assert!(!failures.is_slowed(host(1), at(1000)));
+        failures.failed(host(1), role("ada"), at(1000));
+        failures.succeeded(host(1), role("eve"));
+        assert_eq!(failures.rests_until(host(1), at(1000)), Some(at(1100)), "five guesses of ada's");
+        failures.succeeded(host(2), role("ada"));
+        assert!(failures.is_slowed(host(1), at(1000)), "another host's success");
+        failures.succeeded(host(1), role("ada"));
+        assert!(failures.hosts.is_empty());
+    }
+
+    #[test]
+    fn guesses_of_more_roles_than_are_kept_apart_are_not_forgiven() {
+        let mut failures = Failures::default();
+        for number in 0..ROLES_MAX + 5 {
+            failures.failed(host(1), role(&number.to_string()), at(1000));
+        }
+        (0..ROLES_MAX + 5).for_each(|number| failures.succeeded(host(1), role(&number.to_string())));
+        assert!(failures.is_slowed(host(1), at(1000)) && failures.hosts[&host(1)].of_roles.is_empty());
     }
 
     #[test]
     fn the_table_is_bounded_and_forgets_the_oldest() {
         let mut failures = Failures::default();
         for number in 0..=HOSTS_MAX as u32 {
-            (0..5).for_each(|_| failures.failed(host(number), at(u64::from(number))));
+            (0..5).for_each(|_| failures.failed(host(number), role("ada"), at(u64::from(number))));
         }
         assert_eq!(failures.hosts.len(), HOSTS_MAX);
-        assert!(!failures.is_slowed(host(0)) && failures.is_slowed(host(1)));
+        let now = at(HOSTS_MAX as u64);
+        assert!(!failures.is_slowed(host(0), now) && failures.is_slowed(host(1), now));
     }
 }

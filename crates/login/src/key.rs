@@ -27,9 +27,24 @@ impl VerificationKey {
 
     /// The first bytes, by which names are sorted. Without the process' key they cannot be chosen, so the time that comparing them takes says nothing.
     pub(crate) fn prefix(&self) -> u64 {
-        let first = self.0.first_chunk().expect("it has 32 bytes");
-        u64::from_be_bytes(*first)
+        first_of(&self.0)
     }
+}
+
+/// The mark of a role's name among a host's failures: as long for each name, and under the key of this process, so that no name is chosen that has another's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct RoleMark(u64);
+
+impl RoleMark {
+    pub(crate) fn of(key: &[u8; KEY_BYTES], name: &str) -> RoleMark {
+        let mut mac = Hmac::<Sha256>::new_from_slice(key).expect("a key of any length");
+        mac.update(name.as_bytes());
+        RoleMark(first_of(&mac.finalize().into_bytes().into()))
+    }
+}
+
+fn first_of(bytes: &[u8; 32]) -> u64 {
+    u64::from_be_bytes(*bytes.first_chunk().expect("it has 32 bytes"))
 }
 
 impl PartialEq for VerificationKey {

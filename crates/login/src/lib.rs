@@ -17,6 +17,7 @@ mod logged_in;
 mod remembered;
 mod threads;
 mod ticket;
+mod weight;
 
 pub use certificates::{Certificates, QueryError, RoleQueries, RoleQuery, RoleSource};
 pub use desk::{Desk, Done, Job, Outcome, Overloaded, Submitted, Work};

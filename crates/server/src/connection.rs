@@ -228,10 +228,14 @@ impl Connection {
     /// Whether the reader must pause: too much under way, too much unsent, or an audit log without room.
     fn is_full(&self, output: &Output) -> bool {
         let limits = &self.server.budget.limits;
+        let out_bytes_max = match self.started.get() {
+            true => limits.out_bytes_max,
+            false => limits.unauthenticated_out_bytes_max,
+        };
         self.waits_for_audit.get()
             || self.tasks.get() + output.held.len() >= limits.connection_requests_max
             || self.task_bytes.get() >= limits.connection_bytes_in_flight_max
-            || output.len() >= limits.out_bytes_max
+            || output.len() >= out_bytes_max
     }
 
     /// Appends an event frame for a client that registered for its kind, unless the client does not read.

@@ -19,6 +19,9 @@ pub struct Limits {
     pub unauthenticated_max: u32,
     /// Greatest frame of a client that has not logged in, header included, in bytes: what it sends is short, and nothing is known of it.
     pub unauthenticated_frame_bytes_max: usize,
+    /// Unsent replies of a connection that may make no requests yet, in bytes. Beyond it the connection is not read until they have gone: whoever asks before a login
+    /// and reads no answer holds little.
+    pub unauthenticated_out_bytes_max: usize,
     /// Time that a client has to log in.
     pub login_time: Duration,
     /// Requests of one connection that are under way at once: those that became tasks and those whose reply waits for a
@@ -60,6 +63,7 @@ impl Default for Limits {
             connections_max: 10_000,
             unauthenticated_max: 1_000,
             unauthenticated_frame_bytes_max: 16 << 10,
+            unauthenticated_out_bytes_max: 16 << 10,
             login_time: Duration::from_secs(10),
             connection_requests_max: 1_024,
             connection_bytes_in_flight_max: 64 << 20,

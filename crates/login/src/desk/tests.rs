@@ -100,10 +100,16 @@ fn places_of_the_node_of_a_host_and_of_statements_are_bounded() {
         ticket(submit(&mut desk, 1, number));
     }
     assert_eq!(submit(&mut desk, 1, 16), Err(Overloaded::Host));
-    for number in 0..4 {
-        ticket(desk.submit(SHARD, host(2), hash(&number.to_string()), at(0)));
+    for of in [2, 3] {
+        ticket(desk.submit(SHARD, host(of), hash("new"), at(0)));
+        ticket(desk.submit(SHARD, host(of), hash("another"), at(0)));
+        assert_eq!(desk.submit(SHARD, host(of), hash("a third"), at(0)), Err(Overloaded::Roles), "of one host");
     }
-    assert_eq!(desk.submit(SHARD, None, hash("new"), at(0)), Err(Overloaded::Roles));
+    assert_eq!(desk.submit(SHARD, host(4), hash("new"), at(0)), Err(Overloaded::Roles));
+    // The owner of the process is kept from nothing by clients.
+    ticket(desk.submit(SHARD, None, hash("new"), at(0)));
+    ticket(desk.submit(SHARD, None, hash("another"), at(0)));
+    assert_eq!(desk.submit(SHARD, None, hash("a third"), at(0)), Err(Overloaded::Roles));
     // A job that runs is of its host, and of statements, until it is finished.
     let job = taken(&mut desk, at(0));
     assert_eq!(submit(&mut desk, 1, 16), Err(Overloaded::Host));
@@ -111,7 +117,7 @@ fn places_of_the_node_of_a_host_and_of_statements_are_bounded() {
     let again = ticket(submit(&mut desk, 1, 16));
     desk.withdraw(again);
     let others: Vec<_> = (10..300).map(|of| submit(&mut desk, of, 0)).collect();
-    assert_eq!(others.iter().filter(|submitted| submitted.is_ok()).count(), PLACES_MAX - 15 - 4);
+    assert_eq!(others.iter().filter(|submitted| submitted.is_ok()).count(), PLACES_MAX - 15 - 6);
     assert_eq!(others.last(), Some(&Err(Overloaded::Node)));
 }
 
@@ -142,6 +148,64 @@ fn hosts_take_turns() {
         }
     }
     assert_eq!(order, ["greedy", "second", "third", "greedy", "greedy", "late", "greedy"]);
+}
+
+/// As a role does that has set a hash of 64 times the cost of its own password.
+#[test]
+fn a_host_with_long_verifications_has_the_time_of_one_host() {
+    let mut desk = desk();
+    let long = PasswordHash::parse(&PasswordHash::dummy().as_str().replacen("$10$", "$16$", 1)).expect("a hash");
+    let long = |number: u32| Work::Verify {
+        hash: long.clone(),
+        credentials: Credentials { name: "long".into(), password: number.to_string() },
+    };
+    ticket(desk.submit(SHARD, host(1), long(0), at(0)));
+    let running = taken(&mut desk, at(0));
+    ticket(desk.submit(SHARD, host(1), long(1), at(1)));
+    // Each is answered before the next one comes: a host with one job at a time.
+    let mut served = 0;
+    let mut number = running.number;
+    loop {
+        desk.finish(number, &Outcome::Verified(true), at(2));
+        ticket(desk.submit(SHARD, host(2), verify("short", &served.to_string()), at(2)));
+        let job = taken(&mut desk, at(2));
+        if name(&job) == "long" {
+            break;
+        }
+        (served, number) = (served + 1, job.number);
+    }
+    assert_eq!(served, 63, "as many short ones as take the time of a long one");
+}
+
+#[test]
+fn who_knows_one_password_guesses_no_other_without_a_rest() {
+    let mut desk = desk();
+    for number in 0..5 {
+        ticket(desk.submit(SHARD, host(1), verify("root", &number.to_string()), at(0)));
+        let job = taken(&mut desk, at(0));
+        desk.finish(job.number, &Outcome::Verified(false), at(0));
+        ticket(desk.submit(SHARD, host(1), verify("eve", &format!("new {number}")), at(0)));
+        let Choice::Take(job) = desk.take(at(0)) else { break };
+        desk.finish(job.number, &Outcome::Verified(true), at(0));
+    }
+    assert_eq!(desk.take(at(0)), Choice::WaitUntil(at(100)));
+}
+
+/// 16 hosts that guess would otherwise hold all places, at rest.
+#[test]
+fn hosts_that_guess_leave_the_places_to_others() {
+    let mut desk = desk();
+    for of in 1..=40 {
+        for number in 0..5 {
+            ticket(desk.submit(SHARD, host(of), verify("user", &number.to_string()), at(0)));
+            let job = taken(&mut desk, at(0));
+            desk.finish(job.number, &Outcome::Verified(false), at(0));
+        }
+        let more = (10..30).map(|number| desk.submit(SHARD, host(of), verify("user", &number.to_string()), at(0)));
+        assert_eq!(more.filter(Result::is_ok).count(), 2);
+    }
+    ticket(desk.submit(SHARD, host(100), verify("other", "right"), at(0)));
+    assert_eq!(name(&taken(&mut desk, at(0))), "other");
 }
 
 #[test]
@@ -268,7 +332,7 @@ proptest! {
                 },
                 Event::Rest(millis) => now += Duration::from_millis(millis),
             }
-            let of_roles = desk.jobs.values().filter(|job| !job.is_verification).count();
+            let of_roles = desk.jobs.values().filter(|job| job.role.is_none()).count();
             prop_assert!(desk.jobs.len() <= PLACES_MAX + running.len() && of_roles <= OF_ROLES_MAX);
             for of in 0..20 {
                 prop_assert!(desk.jobs.values().filter(|job| job.host == host(of)).count() <= OF_HOST_MAX);

@@ -54,6 +54,8 @@ pub(super) struct Inbound {
     counted: usize,
     /// The greatest frame, header included.
     frame_bytes_max: usize,
+    /// The greatest payload of a segment.
+    payload_bytes_max: usize,
 }
 
 impl Drop for Inbound {
@@ -68,6 +70,7 @@ impl Inbound {
         Inbound {
             budget,
             frame_bytes_max,
+            payload_bytes_max: segment::PAYLOAD_MAX,
             buffers,
             buffer: ReadBuffer::new(),
             payload: Vec::new(),
@@ -80,15 +83,17 @@ impl Inbound {
         }
     }
 
-    /// Bounds frames, headers included, and the buffer as for a client that has not logged in.
+    /// Bounds frames, headers included, segments and the buffer as for a client that has not logged in.
     pub(super) fn begin_login(&mut self) {
         self.frame_bytes_max = self.budget.limits.unauthenticated_frame_bytes_max;
+        self.payload_bytes_max = self.frame_bytes_max;
         self.buffer.keep_small(true);
     }
 
-    /// Lets frames and buffer be as large as usual.
+    /// Lets frames, segments and buffer be as large as usual.
     pub(super) fn end_login(&mut self) {
         self.frame_bytes_max = self.budget.limits.frame_bytes_max;
+        self.payload_bytes_max = segment::PAYLOAD_MAX;
         self.buffer.keep_small(false);
     }
 
@@ -242,11 +247,10 @@ impl Inbound {
         Ok(())
     }
 
-    /// Refuses a segment that holds more than a frame may have: its payload would be gathered first. Usually a frame may have more than a segment.
+    /// Refuses a segment of so many bytes that holds more than a client which has not logged in may send: its payload would be gathered first.
     #[inline]
-    fn admit_segment(&self, lacking: usize, version: Option<Version>) -> Result<(), Violation> {
-        let length = self.buffer.unused().len() + lacking;
-        if length <= self.frame_bytes_max + SEGMENT_BYTES_AROUND || self.frame_bytes_max >= segment::PAYLOAD_MAX {
+    fn admit_segment(&self, length: usize, version: Option<Version>) -> Result<(), Violation> {
+        if length <= self.payload_bytes_max {
             return Ok(());
         }
         let text =
@@ -274,12 +278,18 @@ impl Inbound {
                 .map_err(|error| Violation::protocol(error.to_string()).in_version(version))?;
             let (used, self_contained) = match decoded {
                 segment::Decoded::Incomplete { lacking } => {
-                    self.admit_segment(lacking, version)?;
+                    let length = self.buffer.unused().len() + lacking;
+                    self.admit_segment(length.saturating_sub(SEGMENT_BYTES_AROUND), version)?;
                     return Ok(Next::Needs(lacking));
                 }
                 segment::Decoded::Segment { used, self_contained } => (used, self_contained),
             };
             self.buffer.consume(used);
+            // A compressed one says how long it is when it is decompressed.
+            if let Err(violation) = self.admit_segment(self.payload.len(), version) {
+                self.payload = Vec::new();
+                return Err(violation);
+            }
             if self_contained && in_parts {
                 let text = "A self-contained segment came in the middle of a frame of several segments";
                 return Err(Violation::protocol(text).in_version(version));
@@ -309,6 +319,7 @@ impl Inbound {
         let length = HEADER_LENGTH + header.length as usize;
         let body = rest.get(HEADER_LENGTH..length).ok_or_else(cut)?;
         self.payload_used += length;
+        self.admit(&header, length)?;
         Ok(Next::Frame(header, body))
     }
 

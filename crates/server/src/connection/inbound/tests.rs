@@ -238,6 +238,63 @@ fn a_large_body_does_not_stay_with_an_idle_connection() {
     assert_eq!(inbound.budget.bytes(), 0);
 }
 
+/// A compressed segment of some hundred bytes may hold 128 KiB.
+#[test]
+fn before_a_login_a_segment_holds_no_more_than_a_frame_may_however_it_is_compressed() {
+    for codec in [Codec::Plain, Codec::Lz4] {
+        for (length, is_taken) in [(10_000, true), (100_000, false)] {
+            let mut wire = Vec::new();
+            segment::encode_frames(&frame(Version::V5, 1, &vec![1; length]), codec, &mut wire);
+            let mut inbound = inbound(Limits::default());
+            inbound.begin_login();
+            let mut arrived = wire.as_slice();
+            let outcome = loop {
+                let mut buffer = inbound.take_for_read(0);
+                let count = arrived.len().min(buffer.capacity() - buffer.len());
+                buffer.extend_from_slice(&arrived[..count]);
+                arrived = &arrived[count..];
+                inbound.put_back(buffer, count);
+                match inbound.next(Some(Version::V5), Transport::Segments(codec)) {
+                    Ok(Next::Needs(_)) => {}
+                    Ok(Next::Frame(_, body)) => break Ok(body.len()),
+                    Ok(_) => panic!("it is one segment"),
+                    Err(violation) => break Err((violation.fatal, violation.error.message)),
+                }
+            };
+            match is_taken {
+                true => assert_eq!(outcome, Ok(length), "{codec:?}"),
+                false => {
+                    let (is_fatal, message) = outcome.expect_err("it is too big");
+                    assert!(is_fatal && message.starts_with("Segment is too big"), "{codec:?}: {message}");
+                }
+            }
+            assert!(
+                inbound.payload.capacity() <= 2 * length.min(16 << 10),
+                "{codec:?}: {}",
+                inbound.payload.capacity()
+            );
+            inbound.end_login();
+            let again = receive(&mut inbound, Transport::Segments(codec), if is_taken { &wire } else { &[] }, 50_000);
+            assert_eq!(again.len(), usize::from(is_taken));
+        }
+    }
+}
+
+/// A segment may hold more than one frame may, but none that is over the limit.
+#[test]
+fn a_frame_over_the_limit_in_a_segment_of_whole_frames_is_passed_over() {
+    let limits = Limits { frame_bytes_max: 1_000, ..Limits::default() };
+    let mut wire = Vec::new();
+    for (stream, length) in [(1, 10), (2, 2_000), (3, 900)] {
+        wire.extend(frame(Version::V5, stream, &vec![0; length]));
+    }
+    let mut sealed = Vec::new();
+    segment::encode_frames(&wire, Codec::Plain, &mut sealed);
+    let frames = receive(&mut inbound(limits), Transport::Segments(Codec::Plain), &sealed, 50_000);
+    let text = b"Request is too big: length 2009 exceeds maximum allowed length 1000.".to_vec();
+    assert_eq!(frames, [(1, vec![0; 10]), (2, text), (3, vec![0; 900])]);
+}
+
 #[test]
 fn the_version_may_not_change() {
     let mut inbound = inbound(Limits::default());
