@@ -33,7 +33,7 @@ pub fn run(data: &[u8]) {
     }
 }
 
-/// What holds in any state.
+/// Asserts the rules of any state.
 fn check(access: &Access, after: &AccessChange) {
     assert!(access.roles().len() <= bounds::ROLES_MAX && access.grants() <= bounds::GRANTS_MAX, "{after:?}");
     assert!(access.identities().len() <= bounds::IDENTITIES_MAX, "{after:?}");

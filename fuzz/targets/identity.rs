@@ -36,7 +36,7 @@ pub fn run(data: &[u8]) {
     }
 }
 
-/// What holds for the names of any certificate.
+/// Asserts the rules of the names of any certificate.
 fn check(names: &CertificateNames, der: &[u8]) {
     assert!(der.len() <= CERTIFICATE_BYTES_MAX && names.alternatives().len() <= NAMES_MAX);
     let (subject, alternatives) = (names.subject(), names.alternatives_text());

@@ -63,7 +63,8 @@ fn loads_log_in_by_their_certificate() {
     let authority = Authority::new("cluster");
     let builder = Builder::new("uring", 2);
     let (folder, data) = (builder.folder(), builder.data());
-    let (node, own) = (authority.issue(&[IP], VALID), authority.issue_client("load", &["spiffe://example.com/load"]));
+    let (node, own) =
+        (authority.issue(&[IP], VALID), authority.issue_as("load", &[], &["spiffe://example.com/load"], VALID));
     let keystore = write(&folder, "node.pem", &format!("{}{}", node.key, node.certificate));
     let trusted = write(&folder, "ca.crt", &authority.pem);
     let pair = write(&folder, "client.pem", &format!("{}{}", own.key, own.certificate));

@@ -53,7 +53,7 @@ fn done(owner: &mut Connection<UnixStream>, text: &str) {
 
 /// A client of the authority with these names, or without a certificate.
 fn client(authority: &Authority, uris: Option<&[&str]>) -> Client {
-    let issued = uris.map(|uris| authority.issue_client("app", uris));
+    let issued = uris.map(|uris| authority.issue_as("app", &[], uris, VALID));
     Client::new(authority, issued.as_ref())
 }
 
@@ -74,7 +74,7 @@ fn refused(answer: &Frame, code: [u8; 4], words: &str) {
     assert!(answer.opcode == ERROR && answer.body.starts_with(&code) && has(answer, words), "{words}: {answer:?}");
 }
 
-/// What a client hears that may not log in.
+/// The answer to a client that may not log in.
 fn hears(client: &Client, server: &Server, words: &str) -> Connection<Tls> {
     let (connection, answer) = start(client, &server.address(), Version::V4);
     refused(&answer, BAD_CREDENTIALS, words);
@@ -196,9 +196,9 @@ fn queries_find_the_role_in_the_names() {
     done(&mut owner, "CREATE ROLE app WITH LOGIN = true");
     served(&by_subject, &server);
     hears(&by_name, &server, "other is not permitted to log in");
-    let forged = authority.issue_client("x,CN=app", &[]);
+    let forged = authority.issue_as("x,CN=app", &[], &[], VALID);
     hears(&Client::new(&authority, Some(&forged)), &server, "x\\2CCN\\3Dapp is not permitted to log in");
-    let superuser = authority.issue_client("cassandra", &[]);
+    let superuser = authority.issue_as("cassandra", &[], &[], VALID);
     let mut superuser = served(&Client::new(&authority, Some(&superuser)), &server);
     let listed = ask(&mut superuser, LISTED);
     assert!(listed.opcode == RESULT && has(&listed, "cassandra"), "the first superuser needs no password: {listed:?}");

@@ -21,7 +21,7 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::Duration;
 
-use cql_protocol::{EventKinds, Version};
+use cql_protocol::{ErrorBody, EventKinds, Version, write_error};
 use query::Session;
 use runtime::sync::Notify;
 use runtime::{Group, Socket, TaskHandle};
@@ -124,7 +124,8 @@ pub(crate) fn refuse(server: Rc<Inner>, socket: Socket) {
     let stream = server.runtime.adopt(socket);
     server.runtime.clone().spawn(Group::Query, async move {
         let mut frame = Vec::new();
-        handshake::write_refusal(&mut frame);
+        // Its version is not known yet; every driver reads version 4 here.
+        write_error(&mut frame, Version::V4, 0, &ErrorBody::overloaded("This node has too many connections"));
         let _ = server.runtime.timeout(LAST_WORDS, stream.write_all(frame)).await;
     });
 }

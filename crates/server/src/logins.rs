@@ -13,11 +13,11 @@ const PASSWORD_AUTHENTICATOR: &str = "org.apache.cassandra.auth.PasswordAuthenti
 pub struct Logins {
     /// Verifies passwords.
     pub hasher: Hasher,
-    /// What counts as a proof.
+    /// Proofs that count.
     pub proofs: Proofs,
 }
 
-/// What counts as a proof of who a client is: a password, a certificate, or either.
+/// Proofs that count of who a client is: a password, a certificate, or either.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Proofs {
     /// True if a client without a certificate may log in by password.
@@ -28,7 +28,7 @@ pub struct Proofs {
     pub planted: Planted,
 }
 
-/// What STARTUP of a client that has to log in leads to.
+/// The answer to STARTUP of a client that has to log in.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Start {
     /// It is asked for what the class of this name wants.
@@ -40,7 +40,7 @@ pub(crate) enum Start {
 }
 
 impl Proofs {
-    /// What STARTUP leads to. `names` are those of the certificate that the handshake has verified; `None`: the client has none.
+    /// The answer to STARTUP. `names` are those of the certificate that the handshake has verified; `None`: the client has none.
     ///
     /// A certificate decides alone, also against the client: whoever has a password and the certificate of a role that was locked out is locked out.
     pub(crate) fn start(&self, names: Option<Result<CertificateNames, NamesError>>, access: &Access) -> Start {

@@ -111,11 +111,6 @@ pub(super) fn supported(connection: &Connection, header: &FrameHeader, output: &
     write_supported(&mut output.ready, header.version, header.stream, &options);
 }
 
-/// The error for a client that is one too many. Its version is not known yet; every driver reads version 4 here.
-pub(super) fn write_refusal(out: &mut Vec<u8>) {
-    write_error(out, Version::V4, 0, &ErrorBody::overloaded("This node has too many connections"));
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

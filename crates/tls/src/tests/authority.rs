@@ -34,24 +34,19 @@ impl Authority {
     }
 
     /// A certificate for these addresses, valid from the beginning of a year to that of another.
-    pub fn issue(&self, addresses: &[&str], (from, to): (i32, i32)) -> Issued {
-        let params = CertificateParams::new(addresses.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>());
-        let mut params = params.expect("they are addresses");
-        params.distinguished_name.push(DnType::CommonName, "node");
-        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth];
-        (params.not_before, params.not_after) = (date_time_ymd(from, 1, 1), date_time_ymd(to, 1, 1));
-        self.sign(&params)
+    pub fn issue(&self, addresses: &[&str], years: (i32, i32)) -> Issued {
+        self.issue_as("node", addresses, &[], years)
     }
 
-    /// A certificate of a client: its common name, and URIs among its subject alternative names.
-    #[allow(dead_code, reason = "not all tests that include this file have clients with names")]
-    pub fn issue_client(&self, name: &str, uris: &[&str]) -> Issued {
-        let mut params = CertificateParams::new(Vec::<String>::new()).expect("no names");
+    /// A certificate with a common name; its subject alternative names are addresses and URIs.
+    pub fn issue_as(&self, name: &str, addresses: &[&str], uris: &[&str], (from, to): (i32, i32)) -> Issued {
+        let params = CertificateParams::new(addresses.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>());
+        let mut params = params.expect("they are addresses");
         params.distinguished_name.push(DnType::CommonName, name);
-        params.subject_alt_names =
-            uris.iter().map(|uri| SanType::URI((*uri).try_into().expect("a URI is ASCII"))).collect();
-        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
-        (params.not_before, params.not_after) = (date_time_ymd(VALID.0, 1, 1), date_time_ymd(VALID.1, 1, 1));
+        let uris = uris.iter().map(|uri| SanType::URI((*uri).try_into().expect("a URI is ASCII")));
+        params.subject_alt_names.extend(uris);
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth];
+        (params.not_before, params.not_after) = (date_time_ymd(from, 1, 1), date_time_ymd(to, 1, 1));
         self.sign(&params)
     }
 

@@ -115,7 +115,7 @@ fn a_client_with_a_certificate_is_proven_and_its_chain_is_kept_if_it_was_judged(
 fn names_of_a_session_are_those_of_a_client_that_was_verified() {
     let (authority, other) = (Authority::new("one"), Authority::new("other"));
     let uri = "spiffe://example.com/app";
-    let (member, stranger) = (authority.issue_client("app", &[uri]), other.issue_client("app", &[uri]));
+    let (member, stranger) = (authority.issue_as("app", &[], &[uri], VALID), other.issue_as("app", &[], &[uri], VALID));
     for versions in [Versions::Tls12, Versions::Tls13] {
         let optional = server(&authority, ServerOptions { versions, ..OPTIONAL });
         let (mut dialler, mut served) = (dial(&client(&authority, Some(&member))), optional.accept(NOW));
