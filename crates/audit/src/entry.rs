@@ -52,7 +52,7 @@ impl Operation {
     pub fn statement(text: &str, planted: Planted) -> Operation {
         let cut_of = (text.len() > TEXT_BYTES_MAX).then_some(text.len());
         // Cut first: of the beginning of a text no password is missed, and a redaction's time is bounded.
-        let shown = text.get(..text.floor_char_boundary(TEXT_BYTES_MAX)).unwrap_or(text);
+        let shown = beginning(text);
         let text = match planted.is(Bug::PasswordInAudit) {
             true => shown.to_owned(),
             false => redact(shown).into_owned(),
@@ -67,16 +67,22 @@ impl Operation {
 
     /// A message about a statement, such as a syntax error, without the statement's passwords.
     pub fn message(message: &str, statement: &str, planted: Planted) -> String {
-        let message = &message[..message.floor_char_boundary(TEXT_BYTES_MAX)];
+        let message = beginning(message);
         if planted.is(Bug::PasswordInAudit) {
             return message.to_owned();
         }
         // Of a long statement the passwords are not looked for, and what quotes nothing has none.
         match statement.len() > TEXT_BYTES_MAX && message.contains(QUOTES) {
             true => format!("a message about a statement of {} bytes, left out", statement.len()),
-            false => redact_message(message, &statement[..statement.floor_char_boundary(TEXT_BYTES_MAX)]),
+            false => redact_message(message, beginning(statement)),
         }
     }
+}
+
+/// The beginning of a text: whole characters, [`TEXT_BYTES_MAX`] bytes at most.
+fn beginning(text: &str) -> &str {
+    let end = (0..=TEXT_BYTES_MAX.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
+    &text[..end.unwrap_or_default()]
 }
 
 impl Entry {

@@ -9,12 +9,15 @@ use planted::Planted;
 /// Prepared statements whose types a shard remembers.
 const KNOWN: usize = 256;
 
+/// A prepared statement's id, and its type.
+type Known = ([u8; 16], EntryType);
+
 /// A shard's part of the audit log.
 #[derive(Default)]
 pub(crate) struct Auditing {
     audit: OnceCell<Audit>,
     planted: OnceCell<Planted>,
-    known: RefCell<Vec<Option<([u8; 16], EntryType)>>>,
+    known: RefCell<Vec<Option<Known>>>,
 }
 
 impl Auditing {
