@@ -317,9 +317,13 @@ fn strangers_are_kept_out() {
         http_raw(api, &[0x16, 3, 1, 0, 200, 1, 0, 0, 196, 3, 3, b'\r', b'\n', b'\r', b'\n'])
             .map_or(true, |answer| answer.status >= 400)
     );
-    // More connections than are served at a time, idle, keep nobody out for longer than a head may take.
+    // A host that has its share of connections, idle, is refused further ones for no longer than a head may take.
     let idle: Vec<_> = (0..100).map(|_| std::net::TcpStream::connect(("127.0.0.1", api)).expect("connects")).collect();
-    assert_eq!(get(api, "/health"), "{\"status\":\"up\"}");
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    while http_raw(api, b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").is_err() {
+        assert!(std::time::Instant::now() < deadline, "idle connections are ended");
+        std::thread::yield_now();
+    }
     drop(idle);
     server.stop();
 }

@@ -322,9 +322,9 @@ mod tests {
 
     #[test]
     fn a_disk_that_lies_is_found_out() {
-        let cut = Cut { moment: Moment::Acknowledged(12), victim: None, random: 1 };
+        let cut = Cut { moment: Moment::Acknowledged(6), victim: None, random: 1 };
         let honest = run_with(3, 1, Some(cut), Planted::NONE, false);
-        assert_eq!((honest.violations, honest.acknowledged), (Vec::new(), 12));
+        assert_eq!((honest.violations, honest.acknowledged), (Vec::new(), 6));
         let lied = run_with(3, 1, Some(cut), Planted::NONE, true);
         assert!(lied.violations.iter().any(|what| what.contains("lost")), "{:?}", lied.violations);
     }

@@ -5,6 +5,7 @@ use cql_types::CqlType;
 use schema::{Column, ColumnKind, Table};
 
 use super::expression::Expression;
+use super::operand::{Operand, Source};
 use super::selectors::{ResultColumn, Selectors};
 use super::terms::Receiver;
 use super::{Part, PartOf, Selected, Step, shown};
@@ -76,6 +77,12 @@ impl<'p> Selectors<'p> {
             true => CqlType::List { element: Box::new(one), frozen: true },
             false => one,
         };
+        // Which elements there are is a part of the value, and the time of one says that it is there.
+        let is_of_element = |step: &Step| matches!(step, Step::Element { .. } | Step::Slice { .. });
+        if self.mask(column).is_some() && reached.steps.iter().any(is_of_element) {
+            let null = Expression::Operand(Operand::new(Source::Null, ty.clone()));
+            return Ok(ResultColumn::new(name, ty, null));
+        }
         let is_static = column.kind == ColumnKind::Static;
         let selected = match (what, reached.steps.is_empty() && !column.ty.is_multi_cell()) {
             (PartOf::Ttl, true) => Selected::Ttl { column: column.id, is_static },

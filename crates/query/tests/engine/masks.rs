@@ -239,6 +239,34 @@ fn what_is_no_value_is_shown_to_all() {
     });
 }
 
+/// The time of an element says that it is in the collection: whoever may ask for it could find all of them.
+#[test]
+fn the_times_of_elements_do_not_say_which_there_are() {
+    run_with_readers("masked-element-times", 1, |root| async move {
+        must(&root, TABLE).await;
+        must(&root, &format!("{ROW} USING TIMESTAMP 1000")).await;
+        must(&root, "CREATE TABLE ks.f (k int PRIMARY KEY, pins frozen<set<int>> MASKED WITH DEFAULT)").await;
+        must(&root, "INSERT INTO ks.f (k, pins) VALUES (1, {4711}) USING TIMESTAMP 1000").await;
+        let reader = root.of("reader");
+        for text in [
+            "SELECT writetime(st['plain']) FROM ks.t",
+            "SELECT maxwritetime(st['A'..'Z']) FROM ks.t",
+            "SELECT writetime(m[2]) FROM ks.t",
+            "SELECT maxwritetime(m[0..]) FROM ks.t",
+            "SELECT writetime(pins[4711]) FROM ks.f",
+        ] {
+            assert_ne!(values(&root.query(text).await), Some(vec![None]), "{text}");
+            assert_eq!(values(&reader.query(text).await), Some(vec![None]), "{text}");
+        }
+        let ttls = ["SELECT ttl(st['plain']) FROM ks.t", "SELECT ttl(m[2]) FROM ks.t"];
+        must(&root, &format!("{ROW} USING TIMESTAMP 2000 AND TTL 1000")).await;
+        for text in ttls {
+            assert_ne!(values(&root.query(text).await), Some(vec![None]), "{text}");
+            assert_eq!(values(&reader.query(text).await), Some(vec![None]), "{text}");
+        }
+    });
+}
+
 #[test]
 fn groups_and_orders_are_of_the_values_that_there_are() {
     run_with_readers("masked-groups", 1, |root| async move {
