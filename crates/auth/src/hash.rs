@@ -21,6 +21,11 @@ pub const COST_MIN: u32 = 4;
 /// The most bytes of a password that bcrypt reads.
 pub const PASSWORD_BYTES_MAX: usize = 72;
 
+/// The highest weight of a hash that a role which is no superuser may set: bcrypt's cost 12. Its logins must not take the turns of others.
+pub const WEIGHT_MAX: u64 = 4;
+/// Rounds of SHA-512 crypt that take about as long as a hash of [`COST`].
+const ROUNDS_PER_HASH: u64 = 100_000;
+
 /// The most rounds of a SHA-512 crypt that are accepted.
 const ROUNDS_MAX: u32 = 1_000_000;
 const ROUNDS_MIN: u32 = 1_000;
@@ -56,6 +61,16 @@ impl PasswordHash {
     /// The hash that `text` is, if it is one of a kind and a cost that are accepted.
     pub fn parse(text: &str) -> Result<PasswordHash, HashError> {
         parts(text).map(|_| PasswordHash { text: text.to_owned() }).ok_or(HashError)
+    }
+
+    /// How long a verification takes, in hashes of [`COST`]; at least 1.
+    pub fn weight(&self) -> u64 {
+        if let Some(rest) = self.text.strip_prefix("$6$") {
+            let rounds = rest.strip_prefix("rounds=").and_then(|rest| rest.split('$').next()?.parse::<u64>().ok());
+            return 1 + rounds.unwrap_or(0) / ROUNDS_PER_HASH;
+        }
+        let cost = self.text.split('$').nth(2).and_then(|cost| cost.parse::<u32>().ok()).unwrap_or(COST_MAX);
+        1 << cost.min(COST_MAX).saturating_sub(COST)
     }
 
     /// The hash of a password, with a salt drawn at random.

@@ -9,7 +9,7 @@ use crate::bounds;
 use crate::change::AccessChange;
 use crate::check::Actor;
 use crate::error::{AccessError, invalid, unauthorized};
-use crate::hash::{PASSWORD_BYTES_MAX, PasswordHash};
+use crate::hash::{PASSWORD_BYTES_MAX, PasswordHash, WEIGHT_MAX};
 use crate::permission::Permission;
 use crate::resource::Resource;
 use crate::role::Attributes;
@@ -161,7 +161,11 @@ impl Planner<'_> {
             // Of a statement that is only checked.
             Some(RolePassword::Plain(_)) => Ok(Some(PasswordHash::dummy())),
             Some(RolePassword::Hashed(hash)) => {
-                PasswordHash::parse(hash).map(Some).map_err(|error| invalid(error.to_string()))
+                let hash = PasswordHash::parse(hash).map_err(|error| invalid(error.to_string()))?;
+                match hash.weight() > WEIGHT_MAX && !self.subject.is_superuser() {
+                    true => Err(unauthorized("Only superusers are allowed to set a hash of a cost over 12")),
+                    false => Ok(Some(hash)),
+                }
             }
         }
     }

@@ -158,6 +158,15 @@ fn a_role_may_change_its_own_password_and_with_alter_anothers() {
     assert_eq!(changes(&access, USER, alter("user", hashed())).len(), 1);
     let given = password(RolePassword::Hashed(crate::PasswordHash::dummy().as_str().to_owned()));
     assert_eq!(changes(&access, USER, alter("user", given)).len(), 1);
+    // Each of its logins would take the turns of others.
+    let costs = |cost: &str| {
+        let text = crate::PasswordHash::dummy().as_str().replacen("$10$", cost, 1);
+        alter("user", password(RolePassword::Hashed(text)))
+    };
+    assert_eq!(changes(&access, USER, costs("$12$")).len(), 1);
+    let words = "Only superusers are allowed to set a hash of a cost over 12";
+    assert_eq!(refusal(&access, USER, costs("$13$")), unauthorized(words));
+    assert_eq!(changes(&access, ROOT, costs("$16$")).len(), 1);
     assert_eq!(refusal(&access, USER, alter("other", hashed())), no_privilege("user"));
     let access = with(&[grant("user", Permission::Alter, Resource::Role("other".into()))]);
     assert_eq!(changes(&access, USER, alter("other", hashed())).len(), 1);
