@@ -118,15 +118,18 @@ impl Lexer<'_> {
         secret
     }
 
-    /// The value after PASSWORD and any `=` or `:`. A bare word is one only after such a symbol: PASSWORD may be a column's name.
+    /// The value after PASSWORD and any `=`, `:` or IS, whatever brackets and signs no parser accepts there. A bare word is one only after such a symbol: PASSWORD may be
+    /// a column's name.
     fn value(&mut self) -> Option<Range<usize>> {
         let mut is_assigned = false;
         loop {
             let token = self.next()?;
             match self.text.as_bytes()[token.start] {
                 b'=' | b':' => is_assigned = true,
-                b'\'' | b'"' => return Some(token),
-                b'$' if self.text[token.clone()].len() > 1 => return Some(token),
+                b'\'' | b'"' => return Some(self.with_joined(token)),
+                b'$' if self.text[token.clone()].len() > 1 => return Some(self.with_joined(token)),
+                b'(' | b'[' | b'{' | b'-' | b'+' if is_assigned => {}
+                _ if !is_assigned && self.text[token.clone()].eq_ignore_ascii_case("is") => is_assigned = true,
                 _ if is_assigned && self.text[token.clone()].starts_with(is_of_word) => {
                     // A bare word goes on to the next space: its symbols are a part of the password.
                     let rest = &self.text[token.end..];
@@ -135,6 +138,25 @@ impl Lexer<'_> {
                     return Some(token.start..self.at);
                 }
                 _ => return None,
+            }
+        }
+    }
+
+    /// A quoted text with all that is joined to it by `||` or `+`.
+    fn with_joined(&mut self, first: Range<usize>) -> Range<usize> {
+        let mut whole = first;
+        loop {
+            let (mut next, mut is_joined) = (self.next(), false);
+            while let Some(token) = next.clone().filter(|token| matches!(&self.text[token.clone()], "|" | "+")) {
+                (next, is_joined) = (self.next(), !token.is_empty());
+            }
+            let quoted = next.filter(|token| is_joined && self.text[token.clone()].starts_with(['\'', '"', '$']));
+            match quoted {
+                Some(token) => whole.end = token.end,
+                None => {
+                    self.at = whole.end;
+                    return whole;
+                }
             }
         }
     }
@@ -198,6 +220,15 @@ mod tests {
             ("ALTER ROLE r WITH PASSWORD = $$never closed", "ALTER ROLE r WITH PASSWORD = '*******'"),
             ("PASSWORD = 'a' AND PASSWORD = 'b'", "PASSWORD = '*******' AND PASSWORD = '*******'"),
             ("SELECT * FROM t WHERE password = 'x'", "SELECT * FROM t WHERE password = '*******'"),
+            // What no parser accepts.
+            ("ALTER ROLE r WITH PASSWORD = ('x')", "ALTER ROLE r WITH PASSWORD = ('*******')"),
+            ("ALTER ROLE r WITH PASSWORD = {'x'}", "ALTER ROLE r WITH PASSWORD = {'*******'}"),
+            ("ALTER ROLE r WITH PASSWORD = - 'x'", "ALTER ROLE r WITH PASSWORD = - '*******'"),
+            ("ALTER ROLE r WITH PASSWORD IS 'x'", "ALTER ROLE r WITH PASSWORD IS '*******'"),
+            (
+                "ALTER ROLE r WITH PASSWORD = 'a' || 'b' + $$c$$ AND LOGIN = true",
+                "ALTER ROLE r WITH PASSWORD = '*******' AND LOGIN = true",
+            ),
         ] {
             assert_eq!(redact(text), redacted);
         }
