@@ -63,7 +63,7 @@ impl PasswordHash {
         parts(text).map(|_| PasswordHash { text: text.to_owned() }).ok_or(HashError)
     }
 
-    /// How long a verification takes, in hashes of [`COST`]; at least 1.
+    /// The time of a verification, in hashes of [`COST`]; at least 1.
     pub fn weight(&self) -> u64 {
         if let Some(rest) = self.text.strip_prefix("$6$") {
             let rounds = rest.strip_prefix("rounds=").and_then(|rest| rest.split('$').next()?.parse::<u64>().ok());
