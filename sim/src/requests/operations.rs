@@ -601,12 +601,17 @@ impl Operators<'_, '_> {
                 None => seen = Some((node, shown)),
             }
         }
-        // An operation may have been aborted, or its order refused: its node stays.
+        let (_, shown) = seen?;
+        let known: BTreeSet<String> = shown.into_iter().map(|node| node.host_id).collect();
+        // An operation may have been aborted, or its order refused: its node stays, if all nodes have it still.
         let is_pending = |node: &usize| self.course.operating.asked.iter().any(|(of, _)| of == node);
         for node in self.course.nodes() {
             if self.course.operating.standing(node) == Standing::Leaving {
                 if is_pending(&node) {
                     return Some(format!("node {node} is leaving, and its operator is not answered"));
+                }
+                if !self.host_id(node).is_some_and(|host_id| known.contains(host_id)) {
+                    return Some(format!("node {node} has left, and runs"));
                 }
                 self.course.operating.standing[node] = Standing::Member;
             }
@@ -620,8 +625,6 @@ impl Operators<'_, '_> {
         }
         let members: BTreeSet<String> =
             self.course.nodes().into_iter().filter_map(|node| self.host_id(node).cloned()).collect();
-        let (_, shown) = seen?;
-        let known: BTreeSet<String> = shown.into_iter().map(|node| node.host_id).collect();
         (known != members).then(|| format!("the registry has {known:?}, and {members:?} run"))
     }
 }
