@@ -64,14 +64,14 @@ struct End {
     hinted_before: u64,
 }
 
-/// A time in which a node's disk is full or fails: it drops hints.
+/// A time in which a node's disk is full, fails or is gone: it drops hints.
 #[derive(Debug, Clone, Copy)]
 struct Broken {
     node: usize,
     since: u64,
     /// `u64::MAX`: it is so still.
     until: u64,
-    /// True if it fails: a file that cannot be read three times is put aside with its hints.
+    /// True if it fails, or is gone: a file that cannot be read three times is put aside with its hints.
     fails: bool,
 }
 
@@ -117,6 +117,12 @@ impl Ends {
         for broken in self.broken.iter_mut().filter(is_it) {
             broken.until = now + ROOM_SEEN_AFTER.as_nanos() as u64;
         }
+    }
+
+    /// A node that has ended is never started again, or has another disk: all hints that it had not delivered are lost.
+    pub(super) fn disk_lost(&mut self, node: usize) {
+        let last = self.ends.iter().filter(|end| end.node == node).map(|end| end.at).max();
+        self.broken.extend(last.map(|at| Broken { node, since: at, until: at, fails: true }));
     }
 
     /// A node ended. Gives for how long what it has shown may be lost.
@@ -187,5 +193,18 @@ mod tests {
         ends.note(&Step::MendDisk(4), 210 * SECOND);
         assert!(!lost(&ends, 4, 276, 276) && !ends.may_lose_files(4, 276 * SECOND));
         assert!(!lost(&ends, 0, 100, 100), "another node");
+    }
+
+    /// A batch that timed out, a second try 5 s later that leaves its rows and the hint of them on the coordinator's disk alone, and a replacement of that node.
+    #[test]
+    fn hints_are_lost_with_a_disk_that_is_exchanged() {
+        let mut ends = Ends::default();
+        let lost = |ends: &Ends, from: u64, to: u64| ends.may_lose_hints(1, from * SECOND, to * SECOND);
+        ends.note(&Step::Kill(1), 19 * SECOND);
+        assert!(!lost(&ends, 10, 12), "the disk is there");
+        ends.disk_lost(1);
+        assert!(lost(&ends, 10, 12) && lost(&ends, 1, 2), "of any age");
+        assert!(!lost(&ends, 20, 21), "of the node that has its place");
+        assert!(!ends.may_lose_hints(2, 10 * SECOND, 12 * SECOND), "another node");
     }
 }

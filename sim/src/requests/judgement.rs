@@ -72,7 +72,7 @@ impl Course<'_> {
         different.truncate(TOLD_MAX);
         self.tell("a read at ALL after one at a serial level", different);
         // A batch that failed may be at one replica alone. Where its hints may be lost too, an operation that takes a range from that replica may leave a part of
-        // it nowhere.
+        // it nowhere. If its coordinator is that replica, a replacement takes both along with one disk.
         let has_moved = !self.operating.log.is_empty();
         let must_be_whole = |change: &Change| {
             let is_at_more = change.acknowledged.is_some() && change.reach.count() > 1;

@@ -453,7 +453,10 @@ impl Operators<'_, '_> {
             self.course.operating.log.push(format!("of node {node} its operator hears {answer:?}"));
             let is_dead = self.course.operating.standing(node) == Standing::Dead;
             match answer {
-                Some(Answer::Done) if is_dead => self.course.operating.standing[node] = Standing::Gone,
+                Some(Answer::Done) if is_dead => {
+                    self.course.operating.standing[node] = Standing::Gone;
+                    self.course.ends.disk_lost(node);
+                }
                 // The cluster has changed since: it comes back.
                 Some(Answer::Refusal(Refusal::Refused(why))) if is_dead && why.contains(TOO_FEW) => {
                     self.course.operating.standing[node] = Standing::Member;

@@ -72,6 +72,7 @@ impl Operators<'_, '_> {
         let host = self.course.site.nodes()[joining];
         let empty = self.course.site.empty_disk();
         self.course.site.world().exchange_disk(host, empty);
+        self.course.ends.disk_lost(joining);
         self.course.operating.down.remove(&joining);
         self.course.operating.standing[joining] = Standing::Joining;
         self.course.site.begin_start(joining);
@@ -83,6 +84,7 @@ impl Operators<'_, '_> {
         self.course.site.set_replaces(joining, None);
         if gone != joining {
             self.course.operating.standing[gone] = Standing::Gone;
+            self.course.ends.disk_lost(gone);
         }
     }
 
