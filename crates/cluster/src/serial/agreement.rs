@@ -9,6 +9,7 @@ use std::time::Duration;
 use mutation::ReadCommand;
 use planted::Bug;
 use runtime::Instant;
+use runtime::sync::Semaphore;
 use schema::Table;
 use storage::RowSink;
 use storage::reader::{Page, ReadDone};
@@ -40,6 +41,8 @@ pub struct Agreements {
     writes: Rc<Writes>,
     /// Statements of this shard at one partition wait for each other.
     queue: Queue,
+    /// The turn to delete old registers of this shard, or to drop those of tokens that are not kept.
+    pub(super) deleting: Semaphore,
 }
 
 /// An attempt under way.
@@ -131,7 +134,7 @@ impl Agreements {
     ) -> Rc<Agreements> {
         let (shards, placement) = (Rc::clone(shards), Rc::clone(placement));
         let (reads, writes) = (Rc::clone(reads), Rc::clone(writes));
-        Rc::new(Agreements { shards, placement, reads, writes, queue: Queue::default() })
+        Rc::new(Agreements { shards, placement, reads, writes, queue: Queue::default(), deleting: Semaphore::new(1) })
     }
 
     /// Begins an attempt by a plan at a serial level, when those of this shard before it have done.

@@ -6,8 +6,8 @@ use mutation::{ClusteringRef, Deletion, LiveRow, MutationEncoder, Position, Read
 use runtime::Runtime;
 use schema::{Table, TableId};
 use storage::reader::ReadDone;
-use storage::{Flow, RowSink, Shard};
-use topology::Token;
+use storage::{Cleaned, CompactionError, Flow, RowSink, Shard};
+use topology::{Token, TokenRanges};
 
 use super::agreement::{AgreementError, Agreements};
 use crate::outcome::Failure;
@@ -40,6 +40,9 @@ pub enum LeftError {
     /// Others are at the partition.
     #[error("other attempts were ahead for too long")]
     Contended,
+    /// Those of tokens that are not kept are being dropped, which may take long.
+    #[error("a cleanup of system.paxos is under way")]
+    CleanedUp,
 }
 
 /// A row of registers that do not expire.
@@ -163,9 +166,18 @@ impl Agreements {
         }
     }
 
-    /// Deletes this shard's registers that are not later than a time, which all replicas ignore. Gives how many rows had some.
+    /// Drops this shard's registers of tokens that are not kept, as [`storage::clean_up`] says, in turn with [`delete_below`](Self::delete_below). Beside each other, a row
+    /// would be found that the cleanup then drops, and its tombstone, written after the flush, would be left over on a node that is clean. Rejected: to delete no row of tokens
+    /// that are not kept. Those of a dropped keyspace, which no cleanup comes for, would stay for good.
+    pub async fn clean_up(&self, kept: impl Fn() -> Rc<TokenRanges>) -> Result<Cleaned, CompactionError> {
+        let _turn = self.deleting.acquire().await;
+        storage::clean_up(&self.shards.storage, STATE_TABLE, kept).await
+    }
+
+    /// Deletes this shard's registers that are not later than a time, which all replicas ignore. Gives how many rows had some. Does not wait for a cleanup.
     pub async fn delete_below(&self, closed: i64) -> Result<u64, LeftError> {
         let (storage, runtime) = (&self.shards.storage, &self.shards.runtime);
+        let _turn = self.deleting.try_acquire().ok_or(LeftError::CleanedUp)?;
         let local_deletion_time = u32::try_from(runtime.wall_clock_micros() / 1_000_000).unwrap_or(u32::MAX);
         let (mut after, mut count) = (None, 0);
         loop {

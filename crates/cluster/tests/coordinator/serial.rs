@@ -4,16 +4,16 @@ use std::cell::Cell;
 use std::rc::Rc;
 use std::time::Duration;
 
-use cluster::coordinator::{Agreement, AgreementError, Failure, Found, Proposed, Replication, Unavailable};
+use cluster::coordinator::{Agreement, AgreementError, Failure, Found, LeftError, Proposed, Replication, Unavailable};
 use cluster::paxos::{Ballot, Purpose};
 use cql_types::timeuuid;
 use mutation::{ClusteringRef, LiveRow, MutationEncoder, ReadCommand};
 use runtime::Group;
 use runtime::sim::Link;
 use schema::{ColumnId, Table};
-use storage::{Flow, RowSink};
+use storage::{Cleaned, Flow, RowSink};
 use topology::ConsistencyLevel::{self, All, LocalQuorum, LocalSerial, One, Quorum, Serial};
-use topology::{Token, token_of};
+use topology::{Token, TokenRanges, token_of};
 
 use crate::world::{Change, LIMITS, Member, PAUSE, Shape, TABLE, on_nodes, on_seldom_synced, on_shape, table};
 
@@ -731,6 +731,30 @@ fn what_was_chosen_below_the_low_bound_stays_so() {
         closed_by_the_first_two(&node).await;
         assert_eq!(node.holders(KEY).await, [0, 1, 2], "the first was sent it");
         heal(&node).await;
+    });
+}
+
+/// Old registers are not deleted while a cleanup drops those that the node does not keep: one that is found before the cleanup removes its file would be left as a tombstone.
+#[test]
+fn registers_are_not_deleted_beside_a_cleanup() {
+    on_nodes(3, 3, async |node| {
+        meet(&node).await;
+        assert_eq!(set(&node, 5).await, Ok(None));
+        let below = node.runtime.wall_clock_micros();
+        node.apply_to(bound(&node, below, below));
+        let clean_up = async |node: &Member| {
+            let cleaned = node.coordinator.agreements().clean_up(|| Rc::new(TokenRanges::none())).await;
+            cleaned.expect("the disk works")
+        };
+        let cleaner = Rc::clone(&node);
+        let cleaning = node.runtime.spawn(Group::Maintenance, async move { clean_up(&cleaner).await });
+        // It writes a file of what is in memory.
+        node.runtime.yield_now().await;
+        let deleted = node.coordinator.agreements().delete_below(below).await;
+        assert_eq!(cleaning.await, Cleaned { removed: 1, rewritten: 0 });
+        assert_eq!(clean_up(&node).await, Cleaned::default(), "the node has nothing left: {deleted:?}");
+        assert!(matches!(deleted, Err(LeftError::CleanedUp)), "it waits for the next time: {deleted:?}");
+        assert_eq!(node.coordinator.agreements().delete_below(below).await.expect("it has its turn"), 0);
     });
 }
 

@@ -40,7 +40,11 @@ pub async fn clean_up(engine: &Engine) -> Result<(), String> {
 /// Drops what this shard has of one table's token ranges that this node does not keep.
 pub async fn clean_up_table(engine: &Engine, table: TableId) -> Result<Cleaned, CompactionError> {
     let known = RefCell::new(None);
-    storage::clean_up(engine.inner.coordinator.storage(), table, || kept(engine, table, &known)).await
+    let (coordinator, kept) = (&engine.inner.coordinator, || kept(engine, table, &known));
+    match table == STATE_TABLE {
+        true => coordinator.agreements().clean_up(kept).await,
+        false => storage::clean_up(coordinator.storage(), table, kept).await,
+    }
 }
 
 /// Drops what this shard has of all tables' ranges that this node does not keep.
