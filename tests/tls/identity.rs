@@ -151,8 +151,8 @@ fn without_a_certificate_a_client_logs_in_by_password_and_with_one_never() {
         done(&mut owner, &format!("ADD IDENTITY '{APP}' TO ROLE 'app'"));
         served(&app, &server);
         if asked == "optional" {
-            let nobody = client(&authority, None);
-            let (mut connection, answer) = start(&nobody, &server.address(), Version::V4);
+            let without = client(&authority, None);
+            let (mut connection, answer) = start(&without, &server.address(), Version::V4);
             assert!(answer.opcode == AUTHENTICATE && has(&answer, "org.apache.cassandra.auth.PasswordAuthenticator"));
             refused(&respond(&mut connection, "app", "wrong"), BAD_CREDENTIALS, "are incorrect");
             assert_eq!(respond(&mut connection, "app", "secret").opcode, AUTH_SUCCESS);

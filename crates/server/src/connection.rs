@@ -226,7 +226,7 @@ impl Connection {
         }
     }
 
-    /// Whether the reader must pause: too much under way, too much unsent, or an audit log without room.
+    /// True if the reader must pause: too much under way, too much unsent, or an audit log without room.
     fn is_full(&self, output: &Output) -> bool {
         let limits = &self.server.budget.limits;
         let out_bytes_max = match self.started.get() {

@@ -19,7 +19,7 @@ use std::path::PathBuf;
 use tls::{Pem, Source, Sources, Versions};
 
 use super::ConfigError;
-use super::place::Place;
+use super::place::{Place, class_parameters};
 use super::yaml::Node;
 
 /// Options that change nothing here: the key is not encrypted, and trusted certificates need no password.
@@ -114,17 +114,8 @@ impl Reading<'_> {
             "PEMBasedSslContextFactory" | "DefaultSslContextFactory" => {}
             other => return Err(place.wrong(format!("{other} is not supported, only PEMBasedSslContextFactory"))),
         }
-        let Node::Map(entries) = value else { return Ok(()) };
-        let parameters = entries.iter().find(|(key, _)| key == "parameters").map(|(_, value)| value);
-        // ParameterizedClass' parameters are a mapping, or a list with one.
-        let parameters = match parameters {
-            Some(Node::List(list)) => list.first(),
-            other => other,
-        };
-        let parameters: &[(String, Node)] = match parameters {
-            None | Some(Node::Nothing) => &[],
-            Some(Node::Map(entries)) => entries,
-            Some(_) => return Err(place.wrong("ssl_context_factory: expected a mapping of parameters")),
+        let Some(parameters) = class_parameters(value) else {
+            return Err(place.wrong("ssl_context_factory: expected a mapping of parameters"));
         };
         for (name, value) in parameters.iter().filter(|(_, value)| *value != Node::Nothing) {
             let pem = || {

@@ -123,3 +123,18 @@ fn add_unit(text: &mut String, unit: Unit) {
         text.push_str(unit.suffix());
     }
 }
+
+/// The parameters of a class: a mapping, or a list with one, as of Cassandra's ParameterizedClass; none where the class alone is named. `None`: they are neither.
+pub(super) fn class_parameters(value: &Node) -> Option<&[(String, Node)]> {
+    let Node::Map(entries) = value else { return Some(&[]) };
+    let parameters = entries.iter().find(|(key, _)| key == "parameters").map(|(_, value)| value);
+    let parameters = match parameters {
+        Some(Node::List(list)) => list.first(),
+        other => other,
+    };
+    match parameters {
+        None | Some(Node::Nothing) => Some(&[]),
+        Some(Node::Map(entries)) => Some(entries),
+        Some(_) => None,
+    }
+}

@@ -5,7 +5,7 @@ use tls::ClientCertificates;
 
 use super::Authenticator;
 use crate::config::ConfigError;
-use crate::config::place::Place;
+use crate::config::place::{Place, class_parameters};
 use crate::config::yaml::Node;
 
 /// The one validator: a certificate's identity is its SPIFFE URI.
@@ -24,16 +24,8 @@ pub(super) struct CertificateSettings {
 impl CertificateSettings {
     /// `parameters` of `authenticator`: a mapping, or a list with one.
     pub(super) fn read_validator(&mut self, place: &Place<'_>, value: &Node) -> Result<(), ConfigError> {
-        let Node::Map(entries) = value else { return Ok(()) };
-        let parameters = entries.iter().find(|(key, _)| key == "parameters").map(|(_, value)| value);
-        let parameters = match parameters {
-            Some(Node::List(list)) => list.first(),
-            other => other,
-        };
-        let parameters: &[(String, Node)] = match parameters {
-            None | Some(Node::Nothing) => &[],
-            Some(Node::Map(entries)) => entries,
-            Some(_) => return Err(place.wrong("expected a mapping of parameters")),
+        let Some(parameters) = class_parameters(value) else {
+            return Err(place.wrong("expected a mapping of parameters"));
         };
         for (name, value) in parameters.iter().filter(|(_, value)| *value != Node::Nothing) {
             match name.as_str() {
