@@ -1,4 +1,4 @@
-//! Operators' tools: REST and metrics, nodetool, the shell, the load generator, the console; and the cost of an idle server.
+//! Operators' tools: REST and metrics, nodetool, the shell, the load generator, the console; starts that fail; and the cost of an idle server.
 
 #[path = "../crates/tls/src/tests/authority.rs"]
 mod authority;
@@ -7,4 +7,5 @@ mod footprint;
 mod nodetool;
 mod operators;
 mod shell;
+mod starts;
 mod stress;

@@ -192,7 +192,7 @@ impl Cluster {
                     *said.borrow_mut() = Some(ready);
                     is_ready.set(true);
                 };
-                move |runtime| node::run(runtime, seat, config, say)
+                move |runtime| node::run(runtime, seat, config, || {}, say)
             })
             .collect();
         self.running[index] = Some(self.world.start(self.nodes[index], true, mains));

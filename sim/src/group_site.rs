@@ -265,7 +265,7 @@ impl Site for GroupSite {
             .into_iter()
             .map(|seat| {
                 let (config, said) = (config.clone(), said.clone());
-                move |runtime| node::run(runtime, seat, config, move |ready| *said.borrow_mut() = Some(ready))
+                move |runtime| node::run(runtime, seat, config, || {}, move |ready| *said.borrow_mut() = Some(ready))
             })
             .collect();
         self.running[node] = Some(self.world.start(self.nodes[node], true, mains));

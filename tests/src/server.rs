@@ -475,7 +475,8 @@ impl Server {
         let line = self.wait_for_line(&["Helenus is ready"]);
         self.ready_after = self.began.elapsed();
         let before = format!("{}:", self.ip);
-        let mut ports = line.split(&before).skip(1).map(leading_number);
+        let clients = line.split("; console on").next().unwrap_or_default();
+        let mut ports = clients.split(&before).skip(1).map(leading_number);
         self.port = ports.next().unwrap_or_else(|| panic!("the ready line names no port: {line}"));
         self.shard_aware_port = ports.next().unwrap_or(0);
     }

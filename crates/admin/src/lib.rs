@@ -38,7 +38,7 @@ pub use facts::{
     RepairFacts, RequestFacts, RingNode, SampledFacts, SampledPartition, ScrubFacts, ShardFigures, SlowQuery,
     SnapshotFacts, StreamFacts, TableFacts, TableName, TlsFacts, UpgradeFacts, UpgradeNode,
 };
-pub use listen::{Bound, Endpoint, ListenError, bind};
+pub use listen::{Bound, Endpoint, ListenError, Refused, bind};
 pub use logging::LogLevel;
 pub use need::Need;
 pub use serve::{Parts, companion};

@@ -31,12 +31,36 @@ pub struct Bound {
     pub(crate) api: Option<(TcpListener, SocketAddr)>,
     /// For metrics.
     pub(crate) metrics: Option<(TcpListener, SocketAddr)>,
+    /// Defaults that another process has.
+    pub(crate) refused: Vec<Refused>,
+}
+
+/// A default port that another process has.
+#[derive(Debug)]
+pub struct Refused {
+    address: SocketAddr,
+    what: &'static str,
+    flag: &'static str,
+    error: io::Error,
+}
+
+impl Refused {
+    /// Logs it, as a warning.
+    pub fn log(&self) {
+        let Refused { address, what, flag, error } = self;
+        tracing::warn!(%address, %error, "{what} not started: port in use; choose another with {flag}");
+    }
 }
 
 impl Bound {
     /// Where REST is answered.
     pub fn api(&self) -> Option<SocketAddr> {
         self.api.as_ref().map(|(_, address)| *address)
+    }
+
+    /// Takes out the default ports that another process has. A start that fails for another reason does not speak of them.
+    pub fn take_refused(&mut self) -> Vec<Refused> {
+        std::mem::take(&mut self.refused)
     }
 
     /// Where metrics are answered.
@@ -47,9 +71,11 @@ impl Bound {
 
 /// Binds both ports, as far as they are wanted.
 pub fn bind(api: Option<Endpoint>, metrics: Option<Endpoint>) -> Result<Bound, ListenError> {
+    let mut refused = Vec::new();
     Ok(Bound {
-        api: bind_one(api, "admin API", "--api-port")?,
-        metrics: bind_one(metrics, "metrics", "--prometheus-port")?,
+        api: bind_one(api, "admin API", "--api-port", &mut refused)?,
+        metrics: bind_one(metrics, "metrics", "--prometheus-port", &mut refused)?,
+        refused,
     })
 }
 
@@ -57,13 +83,14 @@ fn bind_one(
     endpoint: Option<Endpoint>,
     what: &'static str,
     flag: &'static str,
+    refused: &mut Vec<Refused>,
 ) -> Result<Option<(TcpListener, SocketAddr)>, ListenError> {
     let Some(Endpoint { address, is_given }) = endpoint else { return Ok(None) };
     match listen(address) {
         Ok(bound) => Ok(Some(bound)),
         Err(source) if is_given => Err(ListenError { address, what, flag, source }),
         Err(error) => {
-            tracing::warn!(%address, %error, "{what} not started: port in use; choose another with {flag}");
+            refused.push(Refused { address, what, flag, error });
             Ok(None)
         }
     }
@@ -94,8 +121,8 @@ mod tests {
         assert!(error.contains(&taken.to_string()) && error.contains("--api-port"), "{error}");
         let error = bind(None, endpoint(taken, true)).expect_err("it is taken").to_string();
         assert!(error.contains("metrics") && error.contains("--prometheus-port"), "{error}");
-        let second = bind(endpoint(taken, false), endpoint(0, false)).expect("a default gives way");
-        assert_eq!(second.api(), None);
+        let mut second = bind(endpoint(taken, false), endpoint(0, false)).expect("a default gives way");
+        assert_eq!((second.api(), second.take_refused().len()), (None, 1));
         assert!(second.metrics().is_some());
     }
 }

@@ -14,9 +14,12 @@ pub struct Arguments {
     #[command(subcommand)]
     pub command: Option<Command>,
     /// Data directory of the node to be; a small temporary file is written there
-    #[arg(short = 'D', long, visible_alias = "data-dir", value_name = "DIR", default_value = "./helenus-data")]
+    #[arg(short = 'D', long = "data-dir", alias = "data-folder", value_name = "DIR", default_value = "./helenus-data")]
     pub data_folder: PathBuf,
-    /// Print JSON
+    /// Show the checks that passed too
+    #[arg(long)]
+    pub all: bool,
+    /// Print JSON, of all checks
     #[arg(long)]
     pub json: bool,
 }

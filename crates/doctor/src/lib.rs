@@ -36,7 +36,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, DoctorError> {
         }
         None => {
             let findings = examine(&Host::this(&arguments.data_folder));
-            print(&if arguments.json { json(&findings) } else { text(&findings) });
+            print(&if arguments.json { json(&findings) } else { text(&findings, arguments.all) });
             Ok(exit_code(&findings))
         }
     }

@@ -4,38 +4,40 @@ use std::fmt::Write;
 
 use serde::Serialize;
 
-use crate::finding::{Area, Finding, Verdict};
+use crate::finding::{Finding, Verdict};
 
-/// For people: the findings by area, each with its reason and, where there is something to do, the command.
-pub fn text(findings: &[Finding]) -> String {
+/// For people: first what there is to do, the worst before the rest, each with its reason and the command that mends it; then what could not be read, in a
+/// line each. With `with_ok` the checks that passed follow, by area.
+pub fn text(findings: &[Finding], with_ok: bool) -> String {
     let mut out = String::new();
     // Writing to a String cannot fail.
-    let _ = write_text(findings, &mut out);
+    let _ = write_text(findings, with_ok, &mut out);
     out
 }
 
-fn write_text(findings: &[Finding], out: &mut String) -> std::fmt::Result {
-    let mut area: Option<Area> = None;
-    for finding in findings {
-        if area != Some(finding.area) {
-            writeln!(out, "{}{}", if area.is_some() { "\n" } else { "" }, finding.area.name())?;
-            area = Some(finding.area);
+fn write_text(findings: &[Finding], with_ok: bool, out: &mut String) -> std::fmt::Result {
+    for verdict in Verdict::ALL {
+        if verdict == Verdict::Ok && !with_ok {
+            continue;
         }
-        writeln!(out, "  {:<9}  {}: {}", finding.verdict.name(), finding.check, finding.found)?;
-        for line in lines(finding.why) {
-            writeln!(out, "{:13}{line}", "")?;
-        }
-        match (&finding.mend, finding.verdict) {
-            (Some(mend), _) => writeln!(out, "{:13}→ {mend}", "")?,
-            // What is not known may be fine or not.
-            (None, Verdict::NotKnown) => {}
-            (None, _) => writeln!(out, "{:13}→ nothing to do", "")?,
+        let of_verdict = findings.iter().filter(|finding| finding.verdict == verdict);
+        for finding in of_verdict {
+            writeln!(out, "{:<9}  {}, {}: {}", verdict.name(), finding.area.name(), finding.check, finding.found)?;
+            // There is nothing to do about what is not known, unless the finding says so.
+            if verdict != Verdict::NotKnown || finding.mend.is_some() {
+                lines(finding.why).iter().try_for_each(|line| writeln!(out, "{:11}{line}", ""))?;
+            }
+            if let Some(mend) = &finding.mend {
+                writeln!(out, "{:11}→ {mend}", "")?;
+            }
         }
     }
     let counts = Verdict::ALL.map(|verdict| (verdict, count(findings, verdict)));
-    let counts =
-        counts.iter().filter(|(_, count)| *count > 0).map(|(verdict, count)| format!("{count} {}", verdict.name()));
-    writeln!(out, "\n{} checks: {}", findings.len(), counts.collect::<Vec<_>>().join(", "))
+    let counts: Vec<String> =
+        counts.iter().filter(|(_, count)| *count > 0).map(|(verdict, count)| format!("{count} {}", verdict.name())).collect();
+    let hint = if !with_ok && count(findings, Verdict::Ok) > 0 { " (--all shows them)" } else { "" };
+    let gap = if out.is_empty() { "" } else { "\n" };
+    writeln!(out, "{gap}{} checks: {}{hint}", findings.len(), counts.join(", "))
 }
 
 /// The sentence in lines that fit a terminal. Commands are not cut, so that they can be copied.
@@ -77,6 +79,7 @@ pub fn json(findings: &[Finding]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::finding::Area;
 
     fn finding(check: &'static str, verdict: Verdict, mend: Option<&str>) -> Finding {
         let mend = mend.map(str::to_owned);
@@ -84,13 +87,27 @@ mod tests {
     }
 
     #[test]
-    fn a_report_for_people() {
-        let findings = [finding("swap", Verdict::Warning, Some("swapoff -a")), finding("memory", Verdict::Ok, None)];
+    fn a_report_for_people_begins_with_the_worst_and_has_no_ok_lines() {
+        let findings = [
+            finding("memory", Verdict::Ok, None),
+            finding("turbo", Verdict::NotKnown, None),
+            finding("swap", Verdict::Warning, Some("swapoff -a")),
+            finding("disk", Verdict::Problem, Some("rm it")),
+        ];
         assert_eq!(
-            text(&findings),
-            "memory\n  warning    swap: found \"it\"\n             It matters.\n             → swapoff -a\n  ok         memory: found \"it\"\n             \
-             It matters.\n             → nothing to do\n\n2 checks: 1 warning, 1 ok\n"
+            text(&findings, false),
+            "problem    memory, disk: found \"it\"\n           It matters.\n           → rm it\n\
+             warning    memory, swap: found \"it\"\n           It matters.\n           → swapoff -a\n\
+             not known  memory, turbo: found \"it\"\n\n\
+             4 checks: 1 problem, 1 warning, 1 not known, 1 ok (--all shows them)\n"
         );
+    }
+
+    #[test]
+    fn a_report_for_people_with_all_checks() {
+        let findings = [finding("memory", Verdict::Ok, None)];
+        assert_eq!(text(&findings, false), "1 checks: 1 ok (--all shows them)\n");
+        assert_eq!(text(&findings, true), "ok         memory, memory: found \"it\"\n           It matters.\n\n1 checks: 1 ok\n");
     }
 
     #[test]

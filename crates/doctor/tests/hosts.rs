@@ -41,7 +41,7 @@ fn each_host_has_the_findings_that_are_expected() {
     names.sort();
     assert_eq!(names.len(), 7, "{names:?}");
     for name in names {
-        let actual = text(&examine(&host(&name)));
+        let actual = text(&examine(&host(&name)), true);
         let path = hosts_folder().join(&name).join("findings.txt");
         if updates {
             fs::write(&path, &actual).expect("the expectation is written");

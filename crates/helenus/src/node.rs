@@ -109,7 +109,7 @@ pub struct Ready {
 }
 
 /// A shard's main: runs the node's part on this shard until the node ends. `ready` is called on shard 0, once.
-pub async fn run(runtime: Runtime, seat: Seat, config: Config, ready: impl FnOnce(Ready)) -> Result<(), NodeError> {
+pub async fn run(runtime: Runtime, seat: Seat, config: Config, taken: impl FnOnce(), ready: impl FnOnce(Ready)) -> Result<(), NodeError> {
     let commands: Queue<(Command, Responder<Answer>)> = Queue::new(COMMANDS_MAX);
     let inbox = commands.clone();
     let mesh = seat.commands.open(&runtime, move |_, command, responder| {
@@ -139,7 +139,7 @@ pub async fn run(runtime: Runtime, seat: Seat, config: Config, ready: impl FnOnc
         Err(error) => Err(error),
     };
     let result = match &lock {
-        Ok(_) => sequence.run(ready).await,
+        Ok(_) => sequence.run(taken, ready).await,
         Err(_) => Ok(()),
     };
     sequence.end_all().await;

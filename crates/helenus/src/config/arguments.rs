@@ -14,7 +14,7 @@ use super::{CommitLogSync, units};
 #[derive(Debug, Clone, Default, Args)]
 pub struct Arguments {
     /// Configuration file with the keys and units of cassandra.yaml; flags override it
-    #[arg(long, alias = "options-file", value_name = "FILE", help_heading = "Node")]
+    #[arg(long, visible_alias = "options-file", value_name = "FILE", help_heading = "Node")]
     pub config: Option<PathBuf>,
 
     /// Data directory, created if missing [default: ./helenus-data]

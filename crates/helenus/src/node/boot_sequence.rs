@@ -62,13 +62,17 @@ fn domains() -> Domains {
 }
 
 impl BootSequence {
-    /// With the folder locked: starts the node, serves until the process has to end, and ends in order.
-    pub(super) async fn run(&self, ready: impl FnOnce(Ready)) -> Result<(), NodeError> {
+    /// With the folder locked: takes the ports, starts the node, serves until the process has to end, and ends in order. A node that cannot have its ports
+    /// writes nothing.
+    pub(super) async fn run(&self, taken: impl FnOnce(), ready: impl FnOnce(Ready)) -> Result<(), NodeError> {
         let trusts_network =
             self.config.insecure || self.config.internode_secret.is_some() || self.config.internode_tls.is_some();
         if let Some(problem) = self.config.fixed_ring.as_ref().and_then(|ring| ring.problem(trusts_network)) {
             return Err(NodeError::FixedRing { problem });
         }
+        let listeners = Listeners::bind(&self.runtime, self.config.listen).await?;
+        let listening = listeners.listening();
+        taken();
         let Some(metadata) = self.open_metadata().await? else { return Ok(()) };
         let Metadata { parts, host_id, boot, cluster, ring, schema, truncations } = metadata;
         self.check_strategies(&schema)?;
@@ -85,8 +89,6 @@ impl BootSequence {
         self.all(&Command::Open { boot: boot.number, host_id, changes: schema.as_changes(), truncations }).await?;
         drop(schema);
 
-        let listeners = Listeners::bind(&self.runtime, self.config.listen).await?;
-        let listening = listeners.listening();
         let for_peers = self.listen_for_peers().await?;
         let node = self.node_info(host_id, boot.number, ring.as_ref(), listening.native);
         let native = node.native_address;

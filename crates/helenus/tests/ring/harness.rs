@@ -203,7 +203,7 @@ impl Node {
                 move |runtime: runtime::Runtime| async move {
                     let clock = runtime.clone();
                     let failed = ready.clone();
-                    let running = node::run(runtime, seat, config, move |node: node::Ready| {
+                    let running = node::run(runtime, seat, config, || {}, move |node: node::Ready| {
                         ready.send(Ok(node.listening.native)).expect("the test waits");
                     });
                     let stopped = async {
