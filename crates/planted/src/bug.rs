@@ -336,6 +336,8 @@ bugs! {
         "The datacenters and addresses of a role are looked at once in a session, not after changes.";
     LeaderDoesNotCheck, "leader-does-not-check", Query, "permissions::a_revoke_that_is_logged_first_refuses_a_schema_statement",
         "A schema statement is planned although its role has lost the permission since it was asked for.";
+    TruncateJudgedByTheAsker, "truncate-judged-by-the-asker", Simulation, "truncate-revoked",
+        "The leader plans the TRUNCATE of a role whose permission was revoked before it in the log, of which the asking node has not heard.";
     PasswordInAudit, "password-in-audit", Audit, "entry::tests::no_password_is_in_a_line",
         "Texts and messages are written to the audit log as they came, passwords too.";
     FallbackDespiteCertificate, "fallback-despite-certificate", Connections, "logins::tests::with_a_certificate_that_is_of_no_role_no_password_is_asked_for",
