@@ -310,6 +310,8 @@ bugs! {
         "A page that a replica read before it was sent a commit counts beside one that was read after it.";
     LowBoundForgotten, "low-bound-forgotten", Coordinator, "serial::what_was_not_chosen_below_the_low_bound_never_is",
         "An acceptor neither refuses ballots up to the low bound nor ignores registers up to it.";
+    RegistersDeletedBesideCleanup, "registers-deleted-beside-cleanup", Coordinator, "serial::registers_are_not_deleted_beside_a_cleanup",
+        "Old registers are deleted while a cleanup drops those that the node does not keep.";
     SerialAsQuorum, "serial-as-quorum", Simulation, "serial-read",
         "A SERIAL read is a read at QUORUM.";
     MaskLeftOut, "mask-left-out", Query, "masks::no_form_of_selector_gives_a_masked_value",
