@@ -320,7 +320,7 @@ mod tests {
                 == Some(TruncationChange::Truncate(TableId([7; 16]), Mark([8; 16])))
         };
         assert!(is_planned(Some("ada"), &schema, &granted) && !is_planned(Some("ada"), &schema, &before));
-        assert!(!is_planned(Some("bob"), &schema, &granted) && !is_planned(Some("nobody"), &schema, &granted));
+        assert!(!is_planned(Some("bob"), &schema, &granted) && !is_planned(Some("eve"), &schema, &granted));
         assert!(is_planned(Some("root"), &schema, &before) && is_planned(None, &schema, &before));
         for role in [None, Some("root"), Some("ada")] {
             assert!(!is_planned(role, &Schema::empty(), &granted), "there is no such table");
