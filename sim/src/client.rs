@@ -114,6 +114,12 @@ impl Client {
         self.call(&Request::Query(Query { text, params })).await.map(|answer| answer.is_schema_change)
     }
 
+    /// Runs a text without values, which need not be known beforehand.
+    pub async fn query(&mut self, text: &str) -> Result<Vec<Row>, ClientError> {
+        let params = QueryParams::new(self.consistency);
+        self.call(&Request::Query(Query { text, params })).await.map(|answer| answer.rows)
+    }
+
     /// Sends a statement with its values, by its id or as text.
     async fn ask(&mut self, statement: &Statement, params: QueryParams<'_>) -> Result<Answer, ClientError> {
         match self.id(statement).await? {

@@ -14,6 +14,7 @@
 //! | `counter-clock-back` | a leader loses an addition that others have been repaired with, and its clock goes back | what it counts later is not lost |
 //! | `serial-read` | a conditional statement is answered as applied while its commit is on its way | a SERIAL read through another node shows it |
 //! | `truncate-late-write` | an acknowledged write reaches its last replica after an acknowledged TRUNCATE | it does not apply |
+//! | `truncate-revoked` | a role's MODIFY is revoked, and the role truncates through a node that has not heard of it | the leader refuses it, in the words of that node's own check |
 //! | `rf2-join` | of two replicas one is dead for good, and a third node joins | the operation ends, and the new node has all rows |
 //! | `created-between` | a table is created while a node joins, and written at ALL | its rows are on the joined node |
 //!
@@ -32,6 +33,7 @@ mod rf2_join;
 pub(crate) mod serial_read;
 mod truncate_crash;
 pub(crate) mod truncate_down;
+pub(crate) mod truncate_revoked;
 
 use planted::Planted;
 
@@ -65,10 +67,11 @@ impl Sequence {
 }
 
 /// All of them.
-pub const SEQUENCES: [Sequence; 14] = [
+pub const SEQUENCES: [Sequence; 15] = [
     Sequence { name: "all-peers-restart", needs: None, run: all_peers_restart::run },
     Sequence { name: "commit-index", needs: None, run: commit_index::run },
     Sequence { name: "truncate-crash", needs: None, run: truncate_crash::run },
+    Sequence { name: "truncate-revoked", needs: None, run: truncate_revoked::run },
     Sequence { name: "truncate-with-one-down", needs: None, run: truncate_down::run },
     Sequence { name: "two-founders", needs: None, run: founders::run },
     Sequence { name: "two-recoveries", needs: None, run: recoveries::halves },

@@ -37,7 +37,7 @@ enum Does {
 }
 
 /// All of them.
-pub const WITNESSES: [Witness; 18] = [
+pub const WITNESSES: [Witness; 19] = [
     Witness { name: "flush-cut-short", does: Does::Scenario(include_str!("../scenarios/witness/flush-cut-short.txt")) },
     Witness { name: "flush-not-live", does: Does::Scenario(include_str!("../scenarios/witness/flush-not-live.txt")) },
     Witness { name: "long-groups", does: Does::Scenario(include_str!("../scenarios/witness/long-groups.txt")) },
@@ -53,6 +53,7 @@ pub const WITNESSES: [Witness; 18] = [
     Witness { name: "truncated-and-started-twice", does: Does::Steps(directed::truncated_and_started_twice) },
     Witness { name: "all-peers-restart", does: Does::Steps(crate::sequences::all_peers_restart::run) },
     Witness { name: "truncate-with-one-down", does: Does::Steps(crate::sequences::truncate_down::run) },
+    Witness { name: "truncate-revoked", does: Does::Steps(crate::sequences::truncate_revoked::run) },
     Witness { name: "counter-clock-back", does: Does::Steps(crate::sequences::counter_clock::run) },
     Witness { name: "serial-read", does: Does::Steps(crate::sequences::serial_read::run) },
     Witness { name: "snapshot-cut-short", does: Does::Steps(snapshot_cut_short) },

@@ -43,6 +43,11 @@ fn truncate_with_one_down() {
 }
 
 #[test]
+fn truncate_revoked() {
+    run("truncate-revoked", 4);
+}
+
+#[test]
 fn two_founders() {
     let cases = ["wiped before it was a member", "wiped when it was a member"];
     reached(&run("two-founders", 48), &[&["A has the lower id", "B has the lower id"][..], &cases].concat());

@@ -310,6 +310,8 @@ bugs! {
         "A page that a replica read before it was sent a commit counts beside one that was read after it.";
     LowBoundForgotten, "low-bound-forgotten", Coordinator, "serial::what_was_not_chosen_below_the_low_bound_never_is",
         "An acceptor neither refuses ballots up to the low bound nor ignores registers up to it.";
+    RegistersDeletedBesideCleanup, "registers-deleted-beside-cleanup", Coordinator, "serial::registers_are_not_deleted_beside_a_cleanup",
+        "Old registers are deleted while a cleanup drops those that the node does not keep.";
     SerialAsQuorum, "serial-as-quorum", Simulation, "serial-read",
         "A SERIAL read is a read at QUORUM.";
     MaskLeftOut, "mask-left-out", Query, "masks::no_form_of_selector_gives_a_masked_value",
@@ -336,6 +338,8 @@ bugs! {
         "The datacenters and addresses of a role are looked at once in a session, not after changes.";
     LeaderDoesNotCheck, "leader-does-not-check", Query, "permissions::a_revoke_that_is_logged_first_refuses_a_schema_statement",
         "A schema statement is planned although its role has lost the permission since it was asked for.";
+    TruncateJudgedByTheAsker, "truncate-judged-by-the-asker", Simulation, "truncate-revoked",
+        "The leader plans the TRUNCATE of a role whose permission was revoked before it in the log, of which the asking node has not heard.";
     PasswordInAudit, "password-in-audit", Audit, "entry::tests::no_password_is_in_a_line",
         "Texts and messages are written to the audit log as they came, passwords too.";
     FallbackDespiteCertificate, "fallback-despite-certificate", Connections, "logins::tests::with_a_certificate_that_is_of_no_role_no_password_is_asked_for",

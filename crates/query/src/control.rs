@@ -69,6 +69,8 @@ pub(crate) enum ControlRequest {
         keyspace: String,
         /// Its name.
         table: String,
+        /// The role that asks, where permissions are checked.
+        role: Option<String>,
     },
     /// From shard 0: take over the changes of an entry that is in the metadata log, all at once: a keyspace's new replication means nothing without the operation that
     /// brings it.

@@ -34,7 +34,7 @@ use cql_syntax::{Statement, shown};
 use cql_types::CqlType;
 use schema::Table;
 
-pub(crate) use access::needs_of_statement;
+pub(crate) use access::{needs_of_statement, needs_of_truncate};
 pub(crate) use calls::Planning;
 pub(crate) use change::{Change, ListPlace};
 pub(crate) use conditions::{ColumnCondition, ConditionPart, Conditions};

@@ -56,6 +56,16 @@ pub(super) fn run(
     shape: &[usize],
     steps: impl FnOnce(&mut Course) -> Result<(), String>,
 ) -> Result<Vec<String>, String> {
+    run_with(seed, NodeOptions { planted, ..NodeOptions::default() }, shape, steps)
+}
+
+/// [`run`], of nodes with these options.
+pub(super) fn run_with(
+    seed: u64,
+    options: NodeOptions,
+    shape: &[usize],
+    steps: impl FnOnce(&mut Course) -> Result<(), String>,
+) -> Result<Vec<String>, String> {
     let lines = Lines::default();
     let subscriber = tracing_subscriber::fmt()
         .with_max_level(tracing::Level::INFO)
@@ -64,7 +74,7 @@ pub(super) fn run(
         .with_writer(lines.clone())
         .finish();
     tracing::subscriber::with_default(subscriber, || {
-        let site = GroupSite::new(seed, shape, 1, NodeOptions { planted, ..NodeOptions::default() });
+        let site = GroupSite::new(seed, shape, 1, options);
         let mut course = Course { site, violations: Vec::new(), random: seed, lines };
         steps(&mut course)?;
         Ok(course.violations)

@@ -3,6 +3,7 @@
 use std::rc::Rc;
 
 use mutation::{ClusteringRef, Deletion, LiveRow, MutationEncoder, Position, ReadCommand};
+use planted::Bug;
 use runtime::Runtime;
 use schema::{Table, TableId};
 use storage::reader::ReadDone;
@@ -177,7 +178,10 @@ impl Agreements {
     /// Deletes this shard's registers that are not later than a time, which all replicas ignore. Gives how many rows had some. Does not wait for a cleanup.
     pub async fn delete_below(&self, closed: i64) -> Result<u64, LeftError> {
         let (storage, runtime) = (&self.shards.storage, &self.shards.runtime);
-        let _turn = self.deleting.try_acquire().ok_or(LeftError::CleanedUp)?;
+        let turn = self.deleting.try_acquire();
+        if turn.is_none() && !storage.planted().is(Bug::RegistersDeletedBesideCleanup) {
+            return Err(LeftError::CleanedUp);
+        }
         let local_deletion_time = u32::try_from(runtime.wall_clock_micros() / 1_000_000).unwrap_or(u32::MAX);
         let (mut after, mut count) = (None, 0);
         loop {

@@ -28,10 +28,10 @@ impl Engine {
                     responder.reply(ControlReply::Ddl(outcome));
                 });
             }
-            ControlRequest::Truncate { keyspace, table } => {
+            ControlRequest::Truncate { keyspace, table, role } => {
                 let engine = self.clone();
                 self.inner.runtime.spawn(Group::Query, async move {
-                    let outcome = lead_truncate(&engine, &keyspace, &table).await;
+                    let outcome = lead_truncate(&engine, (&keyspace, &table), role.as_deref()).await;
                     responder.reply(ControlReply::Truncated(outcome));
                 });
             }

@@ -45,10 +45,7 @@ impl Engine {
         text: &str,
         keyspace: Option<&str>,
     ) -> Result<DdlOutcome, QueryError> {
-        let creator = match session.actor() {
-            Actor::Role(name) if self.access().settings().authorizes => Some(name.to_owned()),
-            _ => None,
-        };
+        let creator = self.checked_role(session);
         let request = ControlRequest::Ddl { text: text.to_owned(), keyspace: keyspace.map(str::to_owned), creator };
         match self.control().call(LEADER, request).await {
             Ok(ControlReply::Ddl(outcome)) => outcome,
@@ -57,9 +54,18 @@ impl Engine {
         }
     }
 
-    /// Has shard 0 empty a table.
-    pub(super) async fn truncate(&self, keyspace: &str, table: &str) -> Result<(), QueryError> {
-        let request = ControlRequest::Truncate { keyspace: keyspace.to_owned(), table: table.to_owned() };
+    /// The role of a session, where permissions are checked: the leader of the metadata group judges it again.
+    fn checked_role(&self, session: &Session) -> Option<String> {
+        match session.actor() {
+            Actor::Role(name) if self.access().settings().authorizes => Some(name.to_owned()),
+            _ => None,
+        }
+    }
+
+    /// Has shard 0 empty a table for a session.
+    pub(super) async fn truncate(&self, session: &Session, keyspace: &str, table: &str) -> Result<(), QueryError> {
+        let role = self.checked_role(session);
+        let request = ControlRequest::Truncate { keyspace: keyspace.to_owned(), table: table.to_owned(), role };
         match self.control().call(LEADER, request).await {
             Ok(ControlReply::Truncated(outcome)) => outcome,
             Ok(reply) => panic!("shard 0 answers a truncation with its outcome, not with {reply:?}"),
@@ -176,8 +182,8 @@ pub(super) async fn lead_ddl(
     SchemaStatement::new(engine, turn, text, keyspace, creator).run().await
 }
 
-/// Empties a table, on shard 0.
-pub(super) async fn lead_truncate(engine: &Engine, keyspace: &str, name: &str) -> Result<(), QueryError> {
+/// Empties a table, on shard 0, for a role where permissions are checked.
+pub(super) async fn lead_truncate(engine: &Engine, table: (&str, &str), role: Option<&str>) -> Result<(), QueryError> {
     let _turn = engine.proposer().turn().await;
-    TruncateStatement::new(engine, keyspace, name).run().await
+    TruncateStatement::new(engine, table, role).run().await
 }

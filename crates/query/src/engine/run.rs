@@ -252,7 +252,7 @@ impl Engine {
             }
             Statement::Truncate(table) => {
                 let keyspace = table.keyspace.as_deref().or(keyspace).ok_or_else(no_keyspace)?;
-                self.truncate(keyspace, &table.table).await?;
+                self.truncate(session, keyspace, &table.table).await?;
                 write_void(out, header.version, header.stream);
             }
             Statement::Describe(statement) => {

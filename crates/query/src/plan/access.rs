@@ -64,6 +64,11 @@ pub(crate) fn needs_of_statement(statement: &Statement, current: Option<&str>) -
     Ok(requirements(kind, &objects?))
 }
 
+/// The needs of a TRUNCATE.
+pub(crate) fn needs_of_truncate(keyspace: &str, table: &str) -> Vec<Requirement> {
+    requirements(StatementKind::Truncate, &Objects { table: table.to_owned(), ..of_keyspace(keyspace) })
+}
+
 fn of_keyspace(keyspace: &str) -> Objects {
     Objects { keyspace: keyspace.to_owned(), ..Objects::default() }
 }

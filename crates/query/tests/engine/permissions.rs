@@ -393,6 +393,32 @@ fn a_revoke_that_is_logged_first_refuses_a_schema_statement() {
 }
 
 #[test]
+fn a_revoke_that_is_logged_first_refuses_a_truncate() {
+    for shards in [1, 2] {
+        run_with_roles(&format!("truncate-logged-first-{shards}"), shards, |root| async move {
+            let (alice, grant) = (root.as_role("alice"), "MODIFY ON ks.t");
+            must(&root, &format!("GRANT {grant} TO alice")).await;
+            must(&alice, "INSERT INTO ks.t (k, c, v) VALUES (1, 1, 1)").await;
+            must(&alice, "TRUNCATE ks.t").await;
+            assert_eq!(ints(&root.query("SELECT k FROM ks.t").await), [0; 0]);
+            must(&alice, "INSERT INTO ks.t (k, c, v) VALUES (2, 1, 1)").await;
+            // Both are asked for in one poll: the REVOKE holds nowhere when the other statement is checked on this shard, and is proposed before it.
+            let revoke = format!("REVOKE {grant} FROM alice");
+            let ask = |(client, text): (&Client, &str)| {
+                let (client, text) = (client.clone(), text.to_owned());
+                async move { client.query(&text).await }
+            };
+            let replies = all_at_once([(&root, &*revoke), (&alice, "TRUNCATE ks.t")].into_iter().map(ask)).await;
+            assert!(matches!(replies[0].response().1, Response::Result(_)), "{:?}", replies[0].response());
+            assert_refused(&replies[1].error(), &lacks("alice", "MODIFY", "<table ks.t>"));
+            assert_eq!(ints(&root.query("SELECT k FROM ks.t").await), [2]);
+            must(&root, "TRUNCATE ks.t").await;
+            assert_eq!(ints(&root.query("SELECT k FROM ks.t").await), [0; 0]);
+        });
+    }
+}
+
+#[test]
 fn every_way_of_a_request_is_checked() {
     run_with_roles("ways", 2, |root| async move {
         must(&root, "CREATE TABLE ks.counts (k int PRIMARY KEY, n counter)").await;

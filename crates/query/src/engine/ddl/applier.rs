@@ -9,6 +9,7 @@ use cluster::paxos::LowBound;
 use membership::{OperationsDomain, TopologyDomain};
 use metadata::group::{Applier, Applying, Configuration, GroupMessage, Index, NodeId, Plan, Planner, ProposalId};
 use metadata::{ClusterState, Domain, Entry, Part};
+use planted::Planted;
 use schema::{Schema, SchemaChange, SchemaEvent, TableId};
 use topology::Epoch;
 use topology::nodes::Registry;
@@ -174,7 +175,7 @@ impl Planner for EngineApplier {
             _ => {}
         }
         let planned = match intention.first() {
-            Some(&intention::TRUNCATE) => plan_truncate(state, intention),
+            Some(&intention::TRUNCATE) => plan_truncate(state, intention, planted),
             Some(&ACCESS) => plan_access(state, intention, &engine),
             Some(&LOW_BOUND) => {
                 let now = engine.inner.runtime.wall_clock_micros();
@@ -187,8 +188,9 @@ impl Planner for EngineApplier {
     }
 }
 
-fn plan_truncate(state: &ClusterState, intention: &[u8]) -> Option<Entry> {
-    let change = TruncateIntention::decode(intention).ok()?.plan(state.of::<SchemaDomain>())?;
+fn plan_truncate(state: &ClusterState, intention: &[u8], planted: Planted) -> Option<Entry> {
+    let (schema, access) = (state.of::<SchemaDomain>(), state.of::<AccessDomain>());
+    let change = TruncateIntention::decode(intention).ok()?.plan(schema, access, planted)?;
     Some(Entry::of(TruncationsDomain::part(&[change])))
 }
 

@@ -2,9 +2,9 @@
 //!
 //! | from | event | to |
 //! |---|---|---|
-//! | asked | the table is unknown, or may not be truncated; a node is down | answered: the error |
+//! | asked | its role has lost the permission; the table is unknown, or may not be truncated; a node is down | answered: the error |
 //! | asked | the snapshot of what it empties is made | proposed |
-//! | proposed | the leader knows no such table any more | asked |
+//! | proposed | the leader knows no such table any more, or the role has lost the permission in its state; this node's is as late then | asked |
 //! | proposed | the group applied it, on all nodes | answered |
 //! | proposed | a node has not applied it in time, or it could not be made durable | answered: the error |
 //!
@@ -27,7 +27,7 @@ use storage::ReplayPosition;
 use topology::Epoch;
 
 use super::asked::{Answered, TRIES_MAX, ask};
-use super::intention::TruncateIntention;
+use super::intention::{TruncateIntention, check_truncate};
 use crate::control::{ControlReply, ControlRequest};
 use crate::discarded::snapshot_time;
 use crate::domain::{TruncationsDomain, truncation};
@@ -45,6 +45,8 @@ pub(super) struct TruncateStatement<'a> {
     engine: &'a Engine,
     keyspace: &'a str,
     name: &'a str,
+    /// The role that asks, where permissions are checked.
+    role: Option<&'a str>,
 }
 
 fn failed(what: &str) -> QueryError {
@@ -52,15 +54,17 @@ fn failed(what: &str) -> QueryError {
 }
 
 impl<'a> TruncateStatement<'a> {
-    /// For the table `name` of `keyspace`.
-    pub(super) fn new(engine: &'a Engine, keyspace: &'a str, name: &'a str) -> Self {
-        TruncateStatement { engine, keyspace, name }
+    /// For the table `name` of `keyspace`, by a role where permissions are checked.
+    pub(super) fn new(engine: &'a Engine, (keyspace, name): (&'a str, &'a str), role: Option<&'a str>) -> Self {
+        TruncateStatement { engine, keyspace, name, role }
     }
 
     /// Carries it out, in this node's turn.
     pub(super) async fn run(self) -> Result<(), QueryError> {
         let engine = self.engine;
         for _ in 0..TRIES_MAX {
+            // It has waited for its turn, or the leader refused it. As for all statements, who has no permission does not hear of tables.
+            check_truncate(self.role, engine.access().state(), (self.keyspace, self.name))?;
             let table = self.find()?;
             let (nodes, up) = engine.group().with_member(|member, _| member.nodes_up());
             let is_planted = engine.inner.coordinator.storage().planted().is(Bug::TruncateMissesTheDown);
@@ -69,12 +73,13 @@ impl<'a> TruncateStatement<'a> {
             }
             let flushed = engine.flush_for_snapshot(&[table]).await;
             flushed.map_err(|what| failed(&format!("nothing was truncated: {what}")))?;
-            let intention = TruncateIntention { table, mark: truncations::Mark(engine.inner.clock.time_uuid()) };
+            let mark = truncations::Mark(engine.inner.clock.time_uuid());
+            let intention = TruncateIntention { table, mark, role: self.role.map(str::to_owned) };
             let until = engine.inner.runtime.now() + engine.inner.coordinator.timeouts().get(TimeoutKind::Truncate);
             match ask(engine, intention.to_bytes(), TimeoutKind::Truncate).await {
                 Answered::Applied { is_on_all, .. } if is_on_all || is_planted => return Ok(()),
                 Answered::Applied { epoch, .. } => return self.wait_for_all(epoch, nodes, until).await,
-                // It was dropped meanwhile, and may be there again with another id.
+                // It was dropped meanwhile, and may be there again with another id; or the role has lost the permission.
                 Answered::Refused | Answered::Again => {}
                 Answered::Failed(message) => return Err(failed(&message)),
             }
