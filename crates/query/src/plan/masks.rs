@@ -9,7 +9,7 @@ use cql_syntax::Relation;
 use schema::{Column, ColumnId, ColumnMask, Table};
 
 use super::operand::{Operand, Source};
-use super::{Change, ColumnCondition, Conditions, Expression, Modification, Selected, Target};
+use super::{Conditions, Expression, Modification, Selected};
 use crate::warnings::bytes_bucket;
 
 /// The column's value as its mask shows it. Of a mask that cannot be called, which a damaged log may have, it is null.
@@ -39,28 +39,14 @@ pub(super) fn restricted(relations: &[Relation], called_of: Option<ColumnId>, ta
     masked_of(names.map(String::as_str).chain(called_of), table)
 }
 
-/// The masked columns of which a modification's answer tells: those that its conditions compare, the keys that it names where it has any conditions, since
-/// the answer says whether there is such a row, and lists that are changed at an index, since a refusal says how long they are.
+/// The masked columns that the conditions of a statement compare.
 pub(super) fn compared(modification: &Modification) -> Box<[String]> {
-    let table = &modification.table;
-    if !table.has_masks() {
-        return Box::default();
+    match modification.conditions.as_deref() {
+        Some(Conditions::Columns(columns)) if modification.table.has_masks() => {
+            masked_of(columns.iter().map(|condition| condition.name.as_str()), &modification.table)
+        }
+        _ => Box::default(),
     }
-    let assignments = modification.statics.iter().chain(&modification.regulars);
-    let at_index = assignments.filter(|assignment| matches!(assignment.change, Change::Index { .. }));
-    let lists = at_index.filter_map(|assignment| table.column_by_id(assignment.column));
-    let names: Vec<&str> = lists.map(|column| column.name.as_str()).collect();
-    let Some(conditions) = modification.conditions.as_deref() else { return masked_of(names.into_iter(), table) };
-    let compared: &[ColumnCondition] = match conditions {
-        Conditions::Columns(columns) => columns,
-        Conditions::Exists | Conditions::NotExists => &[],
-    };
-    let clustering = match modification.target {
-        Target::Rows(_) => table.clustering(),
-        Target::Partition | Target::StaticRow | Target::Range { .. } => &[],
-    };
-    let keys = table.partition_key().iter().chain(clustering).map(|column| column.name.as_str());
-    masked_of(names.into_iter().chain(compared.iter().map(|condition| condition.name.as_str())).chain(keys), table)
 }
 
 fn masked_of<'n>(names: impl Iterator<Item = &'n str>, table: &Table) -> Box<[String]> {

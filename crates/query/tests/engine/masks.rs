@@ -429,51 +429,6 @@ fn groups_by_functions_of_masked_columns_are_for_those_who_may_compare_them() {
     });
 }
 
-/// An answer of IF says whether there is a row of the key that the client has guessed.
-#[test]
-fn masked_keys_are_guessed_by_no_condition() {
-    run_with_readers("masked-keys", 1, |root| async move {
-        must(&root, "CREATE TABLE ks.q (k int MASKED WITH DEFAULT, c int MASKED WITH DEFAULT, s int STATIC, v int, PRIMARY KEY (k, c))")
-            .await;
-        must(&root, "INSERT INTO ks.q (k, c, s, v) VALUES (1, 2, 3, 4)").await;
-        let refused = [
-            ("INSERT INTO ks.q (k, c) VALUES (1, 2) IF NOT EXISTS", "c, k"),
-            ("INSERT INTO ks.q JSON '{\"k\": 1, \"c\": 5}' IF NOT EXISTS", "c, k"),
-            ("UPDATE ks.q SET v = 5 WHERE k = 1 AND c = 3 IF v = 9", "c, k"),
-            ("UPDATE ks.q SET s = 5 WHERE k = 1 IF s = 9", "k"),
-            ("DELETE FROM ks.q WHERE k = 1 AND c = 2 IF EXISTS", "c, k"),
-            ("BEGIN BATCH UPDATE ks.q SET v = 5 WHERE k = 7 AND c = 3 IF EXISTS; APPLY BATCH", "c, k"),
-        ];
-        assert_refused_alike(&root, "ks.q", &refused).await;
-        let reader = root.of("reader");
-        must(&reader, "INSERT INTO ks.q (k, c, v) VALUES (1, 3, 4)").await;
-        must(&root, "GRANT SELECT_MASKED ON ks.q TO reader").await;
-        let inserted = reader.query("INSERT INTO ks.q (k, c) VALUES (1, 2) IF NOT EXISTS").await;
-        assert_eq!(texts(&inserted)[..3], ["\0", "\0\0\0\0", "\0\0\0\0"]);
-    });
-}
-
-/// The refusal of an index beyond a list's end says how long the list is.
-#[test]
-fn the_length_of_a_masked_list_is_told_by_no_index() {
-    run_with_readers("masked-lengths", 1, |root| async move {
-        must(&root, "CREATE TABLE ks.i (k int PRIMARY KEY, l list<int> MASKED WITH DEFAULT, o list<int>)").await;
-        must(&root, "INSERT INTO ks.i (k, l, o) VALUES (1, [1, 2], [3])").await;
-        let refused = [
-            ("UPDATE ks.i SET l[7] = 3 WHERE k = 1", "l"),
-            ("UPDATE ks.i SET l[0] = 3 WHERE k = 1", "l"),
-            ("DELETE l[7] FROM ks.i WHERE k = 1", "l"),
-        ];
-        assert_refused_alike(&root, "ks.i", &refused).await;
-        let reader = root.of("reader");
-        for text in ["UPDATE ks.i SET l = l - [1], o[0] = 4 WHERE k = 1", "UPDATE ks.i SET l = l + [3] WHERE k = 1"] {
-            must(&reader, text).await;
-        }
-        must(&root, "GRANT UNMASK ON ks.i TO reader").await;
-        must(&reader, "UPDATE ks.i SET l[1] = 9 WHERE k = 1").await;
-    });
-}
-
 #[test]
 fn masks_that_are_not_enabled_show_all_and_can_be_dropped() {
     let folder = Folder::new("masked-disabled");
