@@ -153,6 +153,30 @@ fn each_request_and_login_has_its_entry() {
 }
 
 #[test]
+fn a_prepared_statement_has_its_whole_text() {
+    let builder = configured(1, "PasswordAuthenticator", &format!("included_categories: {ALL}"));
+    let server = builder.start();
+    let secret = password(&builder);
+    let mut client =
+        Connection::open(&server.address()).expect("connects").logged_in("cassandra", &secret).expect("it is right");
+    let of_length = |length: usize| format!("SELECT key FROM system.local /* {} */ WHERE key = ?", "x".repeat(length));
+    let (long, longer) = (of_length(3000), of_length(70_000));
+    for text in [&long, &longer] {
+        let id = client.prepare(text).expect("it is right");
+        client.execute(&id, &[b"local"]).expect("it is right");
+    }
+    drop(client);
+    server.stop();
+    let entries = entries(&builder.data().join("audit"));
+    let executed: Vec<&serde_json::Value> = entries.iter().filter(|entry| of(entry, "type") == "SELECT").collect();
+    assert_eq!(executed.len(), 2, "{executed:?}");
+    assert_eq!(of(executed[0], "operation"), long);
+    assert!(executed[0]["operation_bytes"].is_null());
+    assert_eq!(of(executed[1], "operation"), &longer[..64 << 10]);
+    assert_eq!(executed[1]["operation_bytes"].as_u64(), u64::try_from(longer.len()).ok());
+}
+
+#[test]
 fn no_password_is_in_it_in_any_form() {
     const SECRET: &str = "Tr0ub4dor";
     let builder = configured(1, "PasswordAuthenticator", &format!("included_categories: {ALL}"));
@@ -179,6 +203,8 @@ fn no_password_is_in_it_in_any_form() {
         format!("CREATE ROLE x WITH PASSWORD = \"{SECRET}\""),
         format!("CREATE ROLE x WITH PASSWORD = {SECRET}"),
         format!("BEGIN BATCH ALTER USER r2 WITH PASSWORD '{SECRET}'; APPLY BATCH"),
+        format!("CREATE ROLE x WITH OPTIONS = {{'password': '{SECRET}'}} AND LOGIN = true"),
+        format!("ALTER ROLE r1 WITH OPTIONS = {{'key': '{SECRET}' AND"),
     ] {
         let _ = client.query(&statement);
         let mut frame = Vec::new();

@@ -116,6 +116,18 @@ fn permissions_on_mbeans_decide_what_a_role_may_ask() {
     run("GRANT EXECUTE ON MBEAN 'org.apache.cassandra.db:type=StorageService' TO monitor");
     assert_eq!(basic("monitor", "looking"), 0);
     assert_eq!(nodetool(&server, "-u monitor -pw looking disablehandoff").code, 1, "of another MBean");
+    run("REVOKE EXECUTE ON MBEAN 'org.apache.cassandra.db:type=StorageService' FROM monitor");
+    assert_eq!(basic("monitor", "looking"), 1, "revoked");
+    for (pattern, flushes, hands_off) in [
+        ("org.apache.cassandra.net:*", 1, 1),
+        ("org.apache.cassandra.db:type=Storage*", 0, 1),
+        ("org.apache.cassandra.*:*", 0, 0),
+    ] {
+        run(&format!("GRANT EXECUTE ON MBEANS '{pattern}' TO monitor"));
+        assert_eq!(basic("monitor", "looking"), flushes, "{pattern}");
+        assert_eq!(nodetool(&server, "-u monitor -pw looking disablehandoff").code, hands_off, "{pattern}");
+        run(&format!("REVOKE EXECUTE ON MBEANS '{pattern}' FROM monitor"));
+    }
     run("ALTER ROLE monitor WITH LOGIN = false");
     assert!(look().errors.contains("monitor is not permitted to log in"), "{}", look().errors);
     server.stop();

@@ -7,7 +7,7 @@ use schema::system_keyspaces;
 
 use crate::error::{AccessError, unauthorized};
 use crate::permission::{Permission, PermissionSet};
-use crate::resource::Resource;
+use crate::resource::{Resource, applies};
 use crate::role::Role;
 use crate::snapshot::Access;
 
@@ -188,7 +188,21 @@ impl<'a> Subject<'a> {
                 return Ok(());
             }
         }
-        self.ensure(permission, resource)
+        match (self.ensure(permission, resource), resource) {
+            (Err(_), Resource::MBean(name)) if self.has_by_pattern(permission, name) => Ok(()),
+            (checked, _) => checked,
+        }
+    }
+
+    /// True if the permission is granted on a pattern that applies to an MBean's name. As in Cassandra that allows what is done with the MBean, while GRANT
+    /// and REVOKE ask for the very resource or all MBeans.
+    fn has_by_pattern(&self, permission: Permission, mbean: &str) -> bool {
+        let Actor::Role(name) = self.actor else { return false };
+        let roles = self.access.roles_of(name).into_iter().filter_map(|role| self.access.role(role));
+        roles.flat_map(Role::grants).any(|(resource, granted)| match resource {
+            Resource::MBean(pattern) => granted.contains(permission) && applies(pattern, mbean),
+            _ => false,
+        })
     }
 
     fn check_masked(&self, keyspace: &str, table: &str, columns: &[String]) -> Result<(), AccessError> {

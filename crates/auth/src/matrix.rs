@@ -79,7 +79,7 @@ pub struct Objects {
     pub calls: Vec<Resource>,
     /// The functions that the statement makes again (OR REPLACE of existing ones) or drops.
     pub functions: Vec<Resource>,
-    /// The masked columns that it restricts, or that its conditions compare.
+    /// The masked columns of whose values its answer tells: restricted, compared by a condition, or grouped by a function.
     pub masked: Vec<String>,
     /// True if it has IF conditions.
     pub is_conditional: bool,

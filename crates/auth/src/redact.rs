@@ -1,7 +1,8 @@
-//! Redaction of passwords in statement texts, before a text leaves: for logs, slow statements, traces, audit, messages.
+//! Redaction of passwords and of roles' options in statement texts, before a text leaves: for logs, slow statements, traces, audit, messages.
 //!
 //! A lexer of its own, since texts that no parser accepts have passwords too: what follows the word PASSWORD is hidden, in quotes of any kind, and up to the
-//! end where a quote is not closed. Of a text that is cut only the beginning may be redacted: of another piece no function knows that it is in a password.
+//! end where a quote is not closed. Of OPTIONS all is hidden, keys too: which of them names a secret is the affair of whoever reads them. Of a text that is cut
+//! only the beginning may be redacted: of another piece no function knows that it is in a password.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -9,9 +10,12 @@ use std::ops::Range;
 /// The text in place of a password.
 const HIDDEN: &str = "'*******'";
 const STARS: &str = "*******";
-const WORD: &str = "password";
+const PASSWORD: &str = "password";
+const OPTIONS: &str = "options";
+/// The fewest bytes of a piece of options that a message is searched for: shorter ones are in words that have nothing to do with it.
+const PIECE_BYTES_MIN: usize = 3;
 
-/// The text with each password hidden.
+/// The text with each password, and the options of each role, hidden.
 pub fn redact(text: &str) -> Cow<'_, str> {
     let secrets = secrets(text);
     if secrets.is_empty() {
@@ -27,29 +31,42 @@ pub fn redact(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// A message about a statement, such as a syntax error, without the statement's passwords.
+/// A message about a statement, such as a syntax error, without the statement's passwords and options.
 pub fn redact_message(message: &str, statement: &str) -> String {
     let mut message = redact(message).into_owned();
     for secret in secrets(statement) {
         let written = &statement[secret];
-        for form in [written, content(written)] {
-            // A password in quotes that are empty would be everywhere.
-            if !form.is_empty() {
-                message = message.replace(form, STARS);
+        // A password in quotes that are empty would be everywhere.
+        for form in [written, content(written)].into_iter().filter(|form| !form.is_empty()) {
+            message = message.replace(form, STARS);
+        }
+        let mut lexer = Lexer::new(written);
+        while let Some(token) = lexer.next() {
+            let piece = content(&written[token]);
+            if piece.len() >= PIECE_BYTES_MIN {
+                message = message.replace(piece, STARS);
             }
         }
     }
     message
 }
 
-/// The places of what follows the word PASSWORD. Where a quote or comment is not closed, it may be the quotes before that are wrong: then the word counts
-/// wherever it stands.
+/// The places of what follows the words PASSWORD and, about a role, OPTIONS. Where a quote or comment is not closed, it may be the quotes before that are wrong:
+/// then the words count wherever they stand.
 fn secrets(text: &str) -> Vec<Range<usize>> {
     let mut secrets = Vec::new();
-    let mut lexer = Lexer { text, at: 0, is_open: false };
+    let mut lexer = Lexer::new(text);
+    let mut words = Vec::new();
     while let Some(token) = lexer.next() {
-        if text[token].eq_ignore_ascii_case(WORD) {
-            secrets.extend(lexer.secret());
+        let token = &text[token];
+        if token.eq_ignore_ascii_case(PASSWORD) {
+            secrets.extend(lexer.secret(Lexer::value));
+        } else if token.eq_ignore_ascii_case(OPTIONS) && may_be_of_role(&words) {
+            secrets.extend(lexer.secret(Lexer::options));
+        } else if token == ";" {
+            words.clear();
+        } else if words.len() < 3 && token.starts_with(is_of_word) {
+            words.push(token);
         }
     }
     if !lexer.is_open {
@@ -57,16 +74,35 @@ fn secrets(text: &str) -> Vec<Range<usize>> {
     }
     secrets.clear();
     lexer.at = 0;
-    while let Some(length) = find_word(&text[lexer.at..]) {
-        lexer.at += length + WORD.len();
-        secrets.extend(lexer.secret());
+    while let Some((length, word)) = find_word(&text[lexer.at..]) {
+        lexer.at += length + word.len();
+        let end = text.len();
+        match word {
+            PASSWORD => secrets.extend(lexer.secret(Lexer::value)),
+            // Where they end is not known.
+            _ => secrets.extend(lexer.secret(|lexer| lexer.options().map(|options| options.start..end))),
+        }
+        lexer.at = secrets.last().map_or(lexer.at, |secret| secret.end.max(lexer.at));
     }
     secrets
 }
 
-/// The place of the word PASSWORD, in letters of either case.
-fn find_word(text: &str) -> Option<usize> {
-    text.as_bytes().windows(WORD.len()).position(|window| window.eq_ignore_ascii_case(WORD.as_bytes()))
+/// False for statements that begin as others than those about roles do: their columns are named `options` too, and an index has options of its own. What is
+/// no statement may be one about a role with a slip in it.
+fn may_be_of_role(words: &[&str]) -> bool {
+    const OTHERS: [&str; 6] = ["select", "insert", "update", "delete", "begin", "apply"];
+    let is = |at: usize, word: &str| words.get(at).is_some_and(|found| found.eq_ignore_ascii_case(word));
+    let is_index = is(0, "create") && (is(1, "index") || is(2, "index"));
+    !is_index && !OTHERS.iter().any(|other| is(0, other))
+}
+
+/// The place of the first of the words PASSWORD and OPTIONS, in letters of either case.
+fn find_word(text: &str) -> Option<(usize, &'static str)> {
+    let is = |at: usize, word: &str| {
+        let found = text.as_bytes().get(at..at + word.len());
+        found.is_some_and(|found| found.eq_ignore_ascii_case(word.as_bytes()))
+    };
+    (0..text.len()).find_map(|at| [PASSWORD, OPTIONS].into_iter().find(|word| is(at, word)).map(|word| (at, word)))
 }
 
 /// The content of a quoted text, its closing quote missing perhaps.
@@ -86,7 +122,11 @@ struct Lexer<'a> {
     is_open: bool,
 }
 
-impl Lexer<'_> {
+impl<'a> Lexer<'a> {
+    fn new(text: &'a str) -> Lexer<'a> {
+        Lexer { text, at: 0, is_open: false }
+    }
+
     /// The next word, quoted text or symbol.
     fn next(&mut self) -> Option<Range<usize>> {
         self.skip_gap();
@@ -108,10 +148,10 @@ impl Lexer<'_> {
         length.unwrap_or(self.text.len() - self.at)
     }
 
-    /// The place of the password after the word, which the lexer passes; without one it stays.
-    fn secret(&mut self) -> Option<Range<usize>> {
+    /// The place of the secret after the word, which the lexer passes; without one it stays.
+    fn secret(&mut self, find: impl FnOnce(&mut Self) -> Option<Range<usize>>) -> Option<Range<usize>> {
         let after = self.at;
-        let secret = self.value();
+        let secret = find(self);
         if secret.is_none() {
             self.at = after;
         }
@@ -140,6 +180,38 @@ impl Lexer<'_> {
                 _ => return None,
             }
         }
+    }
+
+    /// The value after OPTIONS and any `=`, `:` or IS: in quotes or brackets, or whatever else comes after such a symbol, with all that follows up to AND, `;` or the
+    /// end outside of brackets.
+    fn options(&mut self) -> Option<Range<usize>> {
+        let mut is_assigned = false;
+        let start = loop {
+            let token = self.next()?;
+            let text = &self.text[token.clone()];
+            match text {
+                "=" | ":" => is_assigned = true,
+                _ if !is_assigned && text.eq_ignore_ascii_case("is") => is_assigned = true,
+                "{" | "[" | "(" => break token.start,
+                ";" => return None,
+                _ if is_assigned || text.starts_with(['\'', '"']) || text.starts_with("$$") => break token.start,
+                _ => return None,
+            }
+        };
+        self.at = start;
+        let (mut depth, mut end) = (0_usize, start);
+        while let Some(token) = self.next() {
+            let text = &self.text[token.clone()];
+            match text {
+                "{" | "[" | "(" => depth += 1,
+                "}" | "]" | ")" => depth = depth.saturating_sub(1),
+                _ if depth == 0 && (text == ";" || text.eq_ignore_ascii_case("and")) => break,
+                _ => {}
+            }
+            end = token.end;
+        }
+        self.at = end;
+        (end > start).then_some(start..end)
     }
 
     /// A quoted text with all that is joined to it by `||` or `+`.
@@ -220,7 +292,26 @@ mod tests {
             ("ALTER ROLE r WITH PASSWORD = $$never closed", "ALTER ROLE r WITH PASSWORD = '*******'"),
             ("PASSWORD = 'a' AND PASSWORD = 'b'", "PASSWORD = '*******' AND PASSWORD = '*******'"),
             ("SELECT * FROM t WHERE password = 'x'", "SELECT * FROM t WHERE password = '*******'"),
+            (
+                "ALTER ROLE r WITH OPTIONS = {'password': 'x', 'n': 1} AND LOGIN = true",
+                "ALTER ROLE r WITH OPTIONS = '*******' AND LOGIN = true",
+            ),
+            ("create role r with options={'a':{'AND':[1]}};", "create role r with options='*******';"),
+            (
+                "SELECT * FROM t; CREATE USER u WITH PASSWORD = 'a' AND OPTIONS = {'pin': 4711}",
+                "SELECT * FROM t; CREATE USER u WITH PASSWORD = '*******' AND OPTIONS = '*******'",
+            ),
             // What no parser accepts.
+            ("ALTER ROLE r WITH OPTIONS = {'password': 'x'", "ALTER ROLE r WITH OPTIONS = '*******'"),
+            ("ALTER ROLE r WITH OPTIONS = {'password': 'x", "ALTER ROLE r WITH OPTIONS = '*******'"),
+            ("ALTER ROL r WITH OPTIONS {'password' = 'x'}", "ALTER ROL r WITH OPTIONS '*******'"),
+            ("ALTER ROLE r OPTIONS = {'a'}, 'password': x AND LOGIN", "ALTER ROLE r OPTIONS = '*******' AND LOGIN"),
+            ("ALTER ROLE r WITH OPTIONS IS secret", "ALTER ROLE r WITH OPTIONS IS '*******'"),
+            ("OPTIONS 'password:x'", "OPTIONS '*******'"),
+            (
+                "ALTER ROLE r WITH x = 'y AND OPTIONS = {'password': 'x'}",
+                "ALTER ROLE r WITH x = 'y AND OPTIONS = '*******'",
+            ),
             ("ALTER ROLE r WITH PASSWORD = ('x')", "ALTER ROLE r WITH PASSWORD = ('*******')"),
             ("ALTER ROLE r WITH PASSWORD = {'x'}", "ALTER ROLE r WITH PASSWORD = {'*******'}"),
             ("ALTER ROLE r WITH PASSWORD = - 'x'", "ALTER ROLE r WITH PASSWORD = - '*******'"),
@@ -240,6 +331,10 @@ mod tests {
             "-- password = 'x'\nSELECT * FROM t",
             "SELECT passwords FROM t WHERE my_password_hint = 'x'",
             "ALTER ROLE r WITH PASSWORD",
+            "ALTER ROLE r WITH OPTIONS AND LOGIN = true",
+            "CREATE TABLE t (k int PRIMARY KEY, options map<text, text>)",
+            "CREATE CUSTOM INDEX i ON t (v) USING 'sai' WITH OPTIONS = {'case_sensitive': 'false'}",
+            "BEGIN BATCH UPDATE t SET options = {'a': 'b'} WHERE k = 1; DELETE FROM t WHERE k = 1 IF options = 'x'; APPLY BATCH",
         ] {
             assert!(matches!(redact(text), Cow::Borrowed(same) if same == text), "{text}");
         }
@@ -253,6 +348,11 @@ mod tests {
         assert_eq!(redact_message("at input tiger", statement), "at input *******");
         assert_eq!(redact_message("nothing of it", statement), "nothing of it");
         assert_eq!(redact_message("an empty one", "ALTER ROLE r WITH PASSWORD = ''"), "an empty one");
+        let statement = "ALTER ROLE r WITH OPTIONS = {'key': 'tiger', 'pin': 4711} LOGIN";
+        let message = "line 1:59 mismatched input 'LOGIN' (...'tiger', 'pin': [4711]}...) of an option";
+        let redacted = redact_message(message, statement);
+        assert!(!redacted.contains("tiger") && !redacted.contains("4711"), "{redacted}");
+        assert!(redacted.starts_with("line 1:59 mismatched") && redacted.ends_with("of an option"), "{redacted}");
     }
 
     #[test]
@@ -272,7 +372,14 @@ mod tests {
         }
 
         #[test]
-        fn no_text_panics(text in "(password|=|'|\"|\\$\\$|/\\*|\\*/|--|\n| |é|x){0,14}") {
+        fn no_option_is_left(before in "[a-z ='\"$/*-]{0,12}", value in "[A-Z0-9]{6,12}('')?[A-Z0-9]{0,4}", close in "[}\\])]?") {
+            let text = format!("{before}\n*/ WITH OPTIONS = {{'password': '{value}', 'n': {{}}{close} AND LOGIN = true");
+            let redacted = redact(&text).into_owned();
+            prop_assert!(!redacted.contains(&value), "{}", redacted);
+        }
+
+        #[test]
+        fn no_text_panics(text in "(password|options|and|\\{|\\}|;|=|'|\"|\\$\\$|/\\*|\\*/|--|\n| |é|x){0,14}") {
             let once = redact(&text).into_owned();
             let _ = redact(&once);
             let _ = redact_message(&text, &once);

@@ -7,6 +7,7 @@
 //! ```
 
 mod name;
+mod object_name;
 
 use std::fmt;
 
@@ -15,6 +16,7 @@ use cql_types::{CqlType, class_name};
 use crate::permission::{Permission, PermissionSet};
 
 pub use name::ResourceError;
+pub(crate) use object_name::applies;
 
 /// A thing that permissions are granted on.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -90,7 +90,7 @@ impl Auditing {
 
     fn kind_of_prepared(&self, connection: &Connection, id: &[u8; 16], reply: &Reply<'_>) -> EntryType {
         self.known(id).unwrap_or_else(|| {
-            let text = connection.server.engine.summary_by_id(&connection.session, id).statement;
+            let text = connection.server.engine.prepared_text(id).unwrap_or_default();
             let Some(kind) = kind_of(&text) else { return kind_of_reply(reply) };
             self.remember(*id, kind);
             kind
@@ -139,11 +139,14 @@ impl Auditing {
         put(connection, audit, entry);
     }
 
-    /// An entry of a prepared statement. Its text is known to the engine alone, which tells of the first 200 signs.
+    /// An entry of a prepared statement, whose text is known to the engine alone.
+    #[cold]
     fn entry_of_prepared(&self, common: &Common<'_>, kind: EntryType, id: &[u8]) -> Entry {
         let connection = common.connection;
-        let summary = connection.server.engine.summary_by_id(&connection.session, id);
-        let entry = common.entry(kind, Operation::statement(&summary.statement, self.planted()));
+        let engine = &connection.server.engine;
+        let summary = engine.summary_by_id(&connection.session, id);
+        let text = engine.prepared_text(id).unwrap_or_default();
+        let entry = common.entry(kind, Operation::statement(&text, self.planted()));
         let keyspace = Some(summary.keyspace).filter(|keyspace| !keyspace.is_empty());
         Entry { keyspace, prepared: id.try_into().ok(), ..entry }
     }

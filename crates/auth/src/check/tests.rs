@@ -49,6 +49,25 @@ fn a_permission_holds_below_its_level_and_through_roles() {
 }
 
 #[test]
+fn a_pattern_of_mbeans_allows_what_is_done_with_those_that_it_applies_to() {
+    let mbean = |name: &str| Resource::MBean(name.to_owned());
+    let service = mbean("org.apache.cassandra.db:type=StorageService");
+    for holder in ["user", "team", "all"] {
+        let access = of(&[grant(holder, Permission::Execute, mbean("org.apache.cassandra.db:*"))]);
+        assert!(user(&access, Permission::Execute, service.clone()), "{holder}");
+        assert!(!user(&access, Permission::Select, service.clone()), "another permission");
+        assert!(!user(&access, Permission::Execute, mbean("org.apache.cassandra.net:type=Gossiper")));
+        assert!(!user(&access, Permission::Execute, Resource::AllMBeans));
+        // What a role may grant is on the resource that it names.
+        let subject = Subject::new(&access, Actor::Role("user"), STRICT);
+        assert!(!subject.has(Permission::Execute, &service));
+        assert!(subject.has(Permission::Execute, &mbean("org.apache.cassandra.db:*")));
+        // Words of a pattern are no pattern of tables.
+        assert!(!user(&access, Permission::Execute, Resource::table("org.apache.cassandra.db", "t")));
+    }
+}
+
+#[test]
 fn refusals_have_cassandras_words() {
     let access = of(&[]);
     let words = |actor, permission, resource| refusal(&access, actor, permission, resource).expect("it is refused");

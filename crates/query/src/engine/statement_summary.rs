@@ -25,13 +25,13 @@ impl Engine {
     #[cold]
     pub fn summary(&self, session: &Session, header: &FrameHeader, body: &[u8]) -> StatementSummary {
         match Request::decode(header, body) {
-            Ok(Request::Query(request)) => self.summary_of_text(session, request.params.keyspace, request.text),
-            Ok(Request::Prepare(request)) => self.summary_of_text(session, request.keyspace, request.text),
+            Ok(Request::Query(request)) => summary_of_text(self, session, request.params.keyspace, request.text),
+            Ok(Request::Prepare(request)) => summary_of_text(self, session, request.keyspace, request.text),
             Ok(Request::Execute(request)) => self.summary_by_id(session, request.id),
             Ok(Request::Batch(request)) => {
                 let first = match request.statements().next().map(|statement| statement.query) {
                     Some(BatchQuery::Prepared(id)) => self.summary_by_id(session, id),
-                    Some(BatchQuery::Text(text)) => self.summary_of_text(session, request.params.keyspace, text),
+                    Some(BatchQuery::Text(text)) => summary_of_text(self, session, request.params.keyspace, text),
                     None => StatementSummary::default(),
                 };
                 let statement = shown(&format!("BATCH of {}: {}", request.len(), first.statement));
@@ -39,6 +39,13 @@ impl Engine {
             }
             _ => StatementSummary::default(),
         }
+    }
+
+    /// The whole text of a prepared statement, as it was prepared: with whatever password it has. `None`: it is not known any more.
+    #[cold]
+    pub fn prepared_text(&self, id: &[u8]) -> Option<Box<str>> {
+        let id = <&[u8; 16]>::try_from(id).ok()?;
+        self.inner.prepared.borrow_mut().get(id).map(|prepared| prepared.text.as_str().into())
     }
 
     /// What a prepared statement asks.
@@ -57,15 +64,15 @@ impl Engine {
             statement: shown(&prepared.text),
         }
     }
+}
 
-    fn summary_of_text(&self, session: &Session, keyspace: Option<&str>, text: &str) -> StatementSummary {
-        let of_session = of_session(session);
-        let keyspace = keyspace.or(Some(of_session.as_str()).filter(|keyspace| !keyspace.is_empty()));
-        // A longer text would take long to plan.
-        let plan = (text.len() <= TEXT_NOW_BYTES_MAX).then(|| self.plan_text(text, keyspace));
-        let of_table = plan.as_ref().and_then(|plan| plan.as_ref().ok()).and_then(Plan::keyspace);
-        StatementSummary { keyspace: of_table.or(keyspace).unwrap_or_default().to_owned(), statement: shown(text) }
-    }
+fn summary_of_text(engine: &Engine, session: &Session, keyspace: Option<&str>, text: &str) -> StatementSummary {
+    let of_session = of_session(session);
+    let keyspace = keyspace.or(Some(of_session.as_str()).filter(|keyspace| !keyspace.is_empty()));
+    // A longer text would take long to plan.
+    let plan = (text.len() <= TEXT_NOW_BYTES_MAX).then(|| engine.plan_text(text, keyspace));
+    let of_table = plan.as_ref().and_then(|plan| plan.as_ref().ok()).and_then(Plan::keyspace);
+    StatementSummary { keyspace: of_table.or(keyspace).unwrap_or_default().to_owned(), statement: shown(text) }
 }
 
 impl Plan {
@@ -79,23 +86,28 @@ fn of_session(session: &Session) -> String {
     session.keyspace().as_deref().unwrap_or_default().to_owned()
 }
 
-/// A text as it is told: cut, and without what stands behind the word PASSWORD.
+/// A text as it is told: cut, and without what follows the word PASSWORD and the options of roles.
 fn shown(text: &str) -> String {
     const SECRET: &str = "password";
     const HIDDEN: &str = " *******";
+    // Cut first: of the beginning of a text no password is missed.
+    let longest = text.len().min(STATEMENT_CHARACTERS_MAX * 4);
+    let end = (0..=longest).rev().find(|end| text.is_char_boundary(*end)).unwrap_or_default();
+    let told = auth::redact(&text[..end]);
     let is_secret = |at: &usize| {
-        let word = text.as_bytes().get(*at..*at + SECRET.len());
+        let word = told.as_bytes().get(*at..*at + SECRET.len());
         word.is_some_and(|word| word.eq_ignore_ascii_case(SECRET.as_bytes()))
     };
-    if let Some(at) = (0..text.len().min(STATEMENT_CHARACTERS_MAX * 4)).find(is_secret) {
+    if let Some(at) = (0..told.len()).find(is_secret) {
         // ASCII letters stand there: both ends are ends of characters.
-        return cut(&format!("{}{HIDDEN}", &text[..at + SECRET.len()]));
+        return cut(&format!("{}{HIDDEN}", &told[..at + SECRET.len()]), false);
     }
-    cut(text)
+    cut(&told, end < text.len())
 }
 
-fn cut(text: &str) -> String {
-    if text.chars().nth(STATEMENT_CHARACTERS_MAX).is_none() {
+/// `is_beginning`: there is more of it.
+fn cut(text: &str, is_beginning: bool) -> String {
+    if text.chars().nth(STATEMENT_CHARACTERS_MAX).is_none() && !is_beginning {
         return text.to_owned();
     }
     let mut cut: String = text.chars().take(STATEMENT_CHARACTERS_MAX - 1).collect();
@@ -122,5 +134,8 @@ mod tests {
         assert_eq!(hidden, "CREATE ROLE r WITH Password *******");
         let late = shown(&format!("ALTER ROLE r WITH OPTIONS = {{}} {} PASSWORD = 'secret'", "x".repeat(190)));
         assert!(!late.contains("secret"));
+        let options = format!("ALTER ROLE r WITH OPTIONS = {{'pwd': '{}'}}", "secret".repeat(200));
+        assert_eq!(shown(&options), "ALTER ROLE r WITH OPTIONS = '*******'…");
+        assert_eq!(shown("ALTER ROL r WITH OPTIONS = {'a': 'x'}"), "ALTER ROL r WITH OPTIONS = '*******'");
     }
 }

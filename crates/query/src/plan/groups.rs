@@ -1,7 +1,7 @@
 //! GROUP BY: the first columns of the primary key, the last of which may stand inside a function.
 
 use cql_syntax::SelectorExpression;
-use schema::ColumnKind;
+use schema::{ColumnId, ColumnKind};
 
 use super::expression::{Expression, GroupKey};
 use super::restrictions::Restrictions;
@@ -22,19 +22,27 @@ const MONOTONIC: [&str; 7] = [
     "system.tounixtimestamp",
 ];
 
-/// What the rows of a group have in common beside their partition.
+/// GROUP BY as it is planned.
+pub(super) struct GroupBy {
+    /// What the rows of a group have in common beside their partition.
+    pub(super) keys: Vec<GroupKey>,
+    /// The column that a function is called of.
+    pub(super) called_of: Option<ColumnId>,
+}
+
+/// Plans GROUP BY.
 pub(super) fn plan(
     group_by: &[SelectorExpression],
     selectors: &mut Selectors<'_>,
     restrictions: &Restrictions,
     is_distinct: bool,
-) -> Result<Vec<GroupKey>, QueryError> {
+) -> Result<GroupBy, QueryError> {
     let table = selectors.table;
     let key_columns = table.partition_key().len();
     let columns: Vec<_> = table.partition_key().iter().chain(table.clustering()).collect();
     let mut keys = Vec::new();
     let mut next = 0;
-    let mut has_function = false;
+    let mut called_of = None;
     for expression in group_by {
         let (column, call) = match expression {
             SelectorExpression::Column(name) => (selectors.column(name)?, None),
@@ -54,10 +62,10 @@ pub(super) fn plan(
                 column.name
             )));
         }
-        if call.is_none() && has_function {
+        if call.is_none() && called_of.is_some() {
             return Err(invalid("Functions are only supported on the last element of the GROUP BY clause"));
         }
-        has_function |= call.is_some();
+        called_of = call.as_ref().map(|_| column.id).or(called_of);
         loop {
             let at = columns.get(next).ok_or_else(|| invalid(OUT_OF_ORDER))?;
             next += 1;
@@ -91,7 +99,7 @@ pub(super) fn plan(
     if next > key_columns && is_distinct {
         return Err(invalid("Grouping on clustering columns is not allowed for SELECT DISTINCT queries"));
     }
-    Ok(keys)
+    Ok(GroupBy { keys, called_of })
 }
 
 /// A call at the end of GROUP BY, and the one clustering column that it is about.
@@ -100,7 +108,8 @@ fn function<'p>(
     selectors: &mut Selectors<'p>,
 ) -> Result<(&'p schema::Column, ResultColumn), QueryError> {
     let (used_before, aggregates_before) = (selectors.used.len(), selectors.aggregates.len());
-    // Groups are of the values that there are, whoever reads them.
+    // Groups are of the values that there are. Who may not compare a masked column is refused: where a group ends, and where the function fails, tells values
+    // to whoever chooses its arguments.
     let masked = std::mem::replace(&mut selectors.masked, false);
     let call = selectors.call(expression);
     selectors.masked = masked;

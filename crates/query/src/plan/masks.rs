@@ -6,7 +6,7 @@
 //! the order of rows, groups.
 
 use cql_syntax::Relation;
-use schema::{Column, ColumnMask, Table};
+use schema::{Column, ColumnId, ColumnMask, Table};
 
 use super::operand::{Operand, Source};
 use super::{Conditions, Expression, Modification, Selected};
@@ -25,8 +25,9 @@ pub(super) fn masked(mask: &ColumnMask, column: &Column, selected: Selected) -> 
     Expression::Call { call, arguments }
 }
 
-/// The masked columns that WHERE restricts: what a client may compare without seeing it. They are listed as Cassandra lists them.
-pub(super) fn restricted(relations: &[Relation], table: &Table) -> Box<[String]> {
+/// The masked columns that WHERE restricts, or that GROUP BY calls a function of: what a client may compare without seeing it. They are listed as
+/// Cassandra lists them.
+pub(super) fn restricted(relations: &[Relation], called_of: Option<ColumnId>, table: &Table) -> Box<[String]> {
     if !table.has_masks() {
         return Box::default();
     }
@@ -34,7 +35,8 @@ pub(super) fn restricted(relations: &[Relation], table: &Table) -> Box<[String]>
         Relation::Column { column, .. } | Relation::Element { column, .. } => std::slice::from_ref(column),
         Relation::Token { columns, .. } | Relation::Tuple { columns, .. } => columns.as_slice(),
     });
-    masked_of(names.map(String::as_str), table)
+    let called_of = called_of.and_then(|id| table.column_by_id(id)).map(|column| column.name.as_str());
+    masked_of(names.map(String::as_str).chain(called_of), table)
 }
 
 /// The masked columns that the conditions of a statement compare.

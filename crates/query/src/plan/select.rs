@@ -23,7 +23,7 @@ pub(crate) struct Select {
     pub(crate) output: Output,
     /// True if values of masked columns are as their masks show them.
     pub(crate) is_masked: bool,
-    /// The masked columns that it restricts.
+    /// The masked columns that it restricts, or groups by a function of.
     pub(crate) restricts_masked: Box<[String]>,
     /// The columns beside the key's that it names in what it selects; `None`: all.
     pub(crate) queried: Option<Box<[Queried]>>,

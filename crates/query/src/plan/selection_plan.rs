@@ -69,6 +69,8 @@ pub(super) fn plan(
         }
         false => Some(groups::plan(&select.group_by, &mut selectors, &restrictions, select.distinct)?),
     };
+    let called_of = by.as_ref().and_then(|by| by.called_of);
+    let by = by.map(|by| by.keys);
     let Selectors { parts, aggregates, used, .. } = selectors;
     let queried = match select.selection {
         Selection::All => None,
@@ -100,7 +102,7 @@ pub(super) fn plan(
         replication: found.replication,
         output,
         is_masked: context.masked,
-        restricts_masked: masks::restricted(&select.relations, table),
+        restricts_masked: masks::restricted(&select.relations, called_of, table),
         queried,
         parts,
         expressions,

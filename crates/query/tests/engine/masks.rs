@@ -392,6 +392,43 @@ fn masked_columns_are_compared_by_who_may_compare_them() {
     });
 }
 
+/// The reader hears the same of each text, as it is and prepared, whatever values there are: the columns that it may not compare.
+async fn assert_refused_alike(root: &Client, table: &str, texts: &[(&str, &str)]) {
+    let reader = root.of("reader");
+    for (text, columns) in texts {
+        let refusal = format!(
+            "User reader has no UNMASK nor SELECT_MASKED permission on table {table}, cannot query masked columns [{columns}]"
+        );
+        assert_eq!(*reader.query(text).await.error().message, *refusal, "{text}");
+        let prepared = root.prepare(text).await;
+        let error = reader.execute_values(&prepared.id, &[]).await.error();
+        assert_eq!(*error.message, *refusal, "{text}, prepared");
+    }
+}
+
+/// Whoever chooses the function's arguments would learn from groups, and from the function's failure, where values are.
+#[test]
+fn groups_by_functions_of_masked_columns_are_for_those_who_may_compare_them() {
+    run_with_readers("masked-floors", 1, |root| async move {
+        must(&root, "CREATE TABLE ks.g (k int, t timestamp MASKED WITH DEFAULT, v int, PRIMARY KEY (k, t))").await;
+        for hour in ["01", "02"] {
+            must(&root, &format!("INSERT INTO ks.g (k, t, v) VALUES (1, '2020-01-01 {hour}:00Z', 1)")).await;
+        }
+        let fails = "SELECT count(v) FROM ks.g GROUP BY k, floor(t, 1h, '2020-01-01 01:30Z')";
+        let groups = "SELECT count(v) FROM ks.g GROUP BY k, floor(t, 1h, '2020-01-01 00:30Z')";
+        assert_refused_alike(&root, "ks.g", &[(fails, "t"), (groups, "t")]).await;
+        let (reader, seer) = (root.of("reader"), root.of("seer"));
+        assert!(seer.query(fails).await.error().message.contains("floor"), "{}", seer.query(fails).await.error());
+        let one_each = ["\0\0\0\0\0\0\0\u{1}", "\0\0\0\0\0\0\0\u{1}"];
+        assert_eq!(texts(&seer.query(groups).await), one_each);
+        assert_eq!(texts(&reader.query("SELECT count(v) FROM ks.g GROUP BY k, t").await), one_each);
+        let of_masked = "SELECT floor(t, 1h, '1970-01-01') FROM ks.g GROUP BY k, t";
+        assert_eq!(texts(&reader.query(of_masked).await), ["\0\0\0\0\0\0\0\0"; 2], "of the masked values");
+        must(&root, "GRANT SELECT_MASKED ON ks.g TO reader").await;
+        assert_eq!(texts(&reader.query(groups).await), one_each);
+    });
+}
+
 #[test]
 fn masks_that_are_not_enabled_show_all_and_can_be_dropped() {
     let folder = Folder::new("masked-disabled");
