@@ -296,7 +296,7 @@ fn main() -> ExitCode {
         Command::Requests { names, seeds, seconds, first_seed, twice_every, all_marks, traces, expect } => {
             let at_most = Duration::from_secs(seconds);
             let seeds = requests::Seeds { first: first_seed, count: seeds, at_most, twice_every };
-            requested(&names, &seeds, &expect, planted, (all_marks, traces))
+            requested(&names, &seeds, &expect, planted, all_marks, traces)
         }
         Command::Sequences { names, first_seed, seeds } => {
             sequenced(&names, first_seed..first_seed.saturating_add(seeds), planted)
@@ -461,7 +461,8 @@ fn requested(
     seeds: &requests::Seeds,
     expect: &[String],
     planted: planted::Planted,
-    (all_marks, traces): (bool, bool),
+    all_marks: bool,
+    traces: bool,
 ) -> Result<(), String> {
     let find = |name: &String| requests::Scenario::named(name).ok_or_else(|| format!("there is no scenario {name}"));
     let found = names.iter().map(find).collect::<Result<Vec<_>, _>>()?;
