@@ -115,6 +115,9 @@ enum Command {
         /// Fail if one of the scenarios' marks was never reached.
         #[arg(long)]
         all_marks: bool,
+        /// Print each seed's trace, which any other run of that seed must have too, by whatever build.
+        #[arg(long)]
+        traces: bool,
         /// Expect this part of the product too: hints, fence, batch-copies, scan-repair, synced-counters, paxos, ballot-lists, operations.
         #[arg(long)]
         expect: Vec<String>,
@@ -290,10 +293,10 @@ fn main() -> ExitCode {
         Command::Members { seeds, seconds, first_seed, twice_every, all_marks } => {
             judged(&members::random(first_seed, seeds, Duration::from_secs(seconds), twice_every, planted), all_marks)
         }
-        Command::Requests { names, seeds, seconds, first_seed, twice_every, all_marks, expect } => {
+        Command::Requests { names, seeds, seconds, first_seed, twice_every, all_marks, traces, expect } => {
             let at_most = Duration::from_secs(seconds);
             let seeds = requests::Seeds { first: first_seed, count: seeds, at_most, twice_every };
-            requested(&names, &seeds, &expect, planted, all_marks)
+            requested(&names, &seeds, &expect, planted, all_marks, traces)
         }
         Command::Sequences { names, first_seed, seeds } => {
             sequenced(&names, first_seed..first_seed.saturating_add(seeds), planted)
@@ -459,6 +462,7 @@ fn requested(
     expect: &[String],
     planted: planted::Planted,
     all_marks: bool,
+    traces: bool,
 ) -> Result<(), String> {
     let find = |name: &String| requests::Scenario::named(name).ok_or_else(|| format!("there is no scenario {name}"));
     let found = names.iter().map(find).collect::<Result<Vec<_>, _>>()?;
@@ -467,6 +471,9 @@ fn requested(
     let mut expected: requests::Expected = requests::LANDED.iter().copied().collect();
     expected.extend(expect.iter().map(part).collect::<Result<Vec<_>, _>>()?);
     let totals = requests::random(&scenarios, seeds, &expected, planted);
+    for (scenario, seed, trace) in totals.traces.iter().filter(|_| traces) {
+        println!("{scenario}, seed {seed}: trace {trace:016x}");
+    }
 
     let again = |scenario: &str, seed: u64| {
         let more: String = expect.iter().map(|part| format!(" --expect {part}")).collect();

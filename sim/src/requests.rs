@@ -16,6 +16,7 @@ mod operating;
 mod operations;
 mod ownership;
 mod replacing;
+mod rest;
 mod scenario;
 mod serial;
 mod totals;

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use crate::nemesis::Step;
+use crate::workload::requests::Change;
 
 /// By then a node that runs on a disk that answers has synced what it has shown, also on a slow one.
 const SYNCED_AFTER: Duration = Duration::from_secs(15);
@@ -11,6 +12,11 @@ const SYNCED_AFTER: Duration = Duration::from_secs(15);
 const HINT_WRITTEN_AFTER: Duration = Duration::from_secs(5);
 /// The same, and synced them: `hints_flush_period` later.
 const HINT_SYNCED_AFTER: Duration = Duration::from_secs(18);
+/// By then a coordinator that runs has given a request an answer that its client does not know: a client waits no longer, and a coordinator not as long.
+const ANSWERED_WITHIN: Duration = Duration::from_secs(8);
+/// By then a coordinator that runs on a disk that answers has ended its later tries of a logged batch: they come 5 s and 10 s after the one before, replicas are
+/// silent for 2 s at most, and a try ends the batch that leaves hints where it reaches no replica. The second is for a ring that changes during the first.
+const TRIED_AGAIN_WITHIN: Duration = Duration::from_secs(5 + 2 + 10 + 2);
 /// By then a node whose disk was full has looked at its room again.
 const ROOM_SEEN_AFTER: Duration = Duration::from_secs(65);
 
@@ -134,10 +140,15 @@ impl Ends {
         SYNCED_AFTER + longer
     }
 
-    /// True if hints of a request may be lost that a node has coordinated, from its start to its answer.
-    pub(super) fn may_lose_hints(&self, node: usize, start: u64, answered: u64) -> bool {
-        let by_end = |end: &End| end.node == node && start <= end.at && answered >= end.hinted_before;
-        let latest = answered.saturating_add(HINT_WRITTEN_AFTER.as_nanos() as u64);
+    /// True if hints of a change may be lost, of its first try or of a later one.
+    pub(super) fn may_lose_hints_of(&self, change: &Change) -> bool {
+        self.may_lose_hints(change.node, change.start, last_try(change))
+    }
+
+    /// True if hints of a request may be lost that a node has coordinated, from its start to the end of its last try.
+    fn may_lose_hints(&self, node: usize, start: u64, tried: u64) -> bool {
+        let by_end = |end: &End| end.node == node && start <= end.at && tried >= end.hinted_before;
+        let latest = tried.saturating_add(HINT_WRITTEN_AFTER.as_nanos() as u64);
         let by_disk = |broken: &Broken| broken.node == node && start <= broken.until && broken.since <= latest;
         self.ends.iter().any(by_end) || self.broken.iter().any(by_disk) || self.may_lose_files(node, start)
     }
@@ -148,11 +159,26 @@ impl Ends {
     }
 }
 
+/// The moment by which the last try of a change has ended that its coordinator makes. It is the answer of what was acknowledged: a logged batch is finished then. One that
+/// failed, or has no answer, is tried again, and each try makes hints. If the coordinator ends meanwhile, it or the keepers of copies try later: that end is one with
+/// which hints may be lost.
+fn last_try(change: &Change) -> u64 {
+    let later = |moment: u64, by: Duration| moment.saturating_add(by.as_nanos() as u64);
+    let answered = change.ended.unwrap_or_else(|| later(change.start, ANSWERED_WITHIN));
+    match change.is_logged && change.acknowledged.is_none() {
+        true => later(answered, TRIED_AGAIN_WITHIN),
+        false => answered,
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use std::rc::Rc;
+
     use runtime::sim::Keep;
 
     use super::*;
+    use crate::workload::requests::{Effect, Extent, Reach};
 
     const SECOND: u64 = 1_000_000_000;
 
@@ -206,5 +232,23 @@ mod tests {
         assert!(lost(&ends, 10, 12) && lost(&ends, 1, 2), "of any age");
         assert!(!lost(&ends, 20, 21), "of the node that has its place");
         assert!(!ends.may_lose_hints(2, 10 * SECOND, 12 * SECOND), "another node");
+    }
+
+    /// A logged batch that timed out is tried again after 5 s, and the hints of that try are as young as it.
+    #[test]
+    fn hints_of_later_tries_are_lost_too() {
+        let mut ends = Ends::default();
+        ends.note(&Step::Kill(1), 19 * SECOND);
+        let rows = Extent::Rows(Rc::from([]));
+        let single = Change::of(rows, Effect::Write, Reach::Some(1), 1, 10 * SECOND);
+        let failed = |change: &Change, at: u64| Change { ended: Some(at * SECOND), ..change.clone() };
+        let batch = Change { is_logged: true, ..single.clone() };
+        assert!(ends.may_lose_hints_of(&failed(&batch, 12)), "the second try was at 17 s");
+        assert!(!ends.may_lose_hints_of(&failed(&single, 12)), "what is no batch is not tried again");
+        let acknowledged = Change { acknowledged: Some(12 * SECOND), ..failed(&batch, 12) };
+        assert!(!ends.may_lose_hints_of(&acknowledged), "it was finished");
+        assert!(ends.may_lose_hints_of(&single), "it may have been tried for longer than its client knows");
+        ends.note(&Step::Kill(2), 60 * SECOND);
+        assert!(!ends.may_lose_hints_of(&Change { node: 2, ..failed(&batch, 12) }), "long after its last try");
     }
 }

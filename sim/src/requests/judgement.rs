@@ -76,8 +76,7 @@ impl Course<'_> {
         let has_moved = !self.operating.log.is_empty();
         let must_be_whole = |change: &Change| {
             let is_at_more = change.acknowledged.is_some() && change.reach.count() > 1;
-            let ended = change.ended.unwrap_or(change.start);
-            !has_moved || is_at_more || !self.ends.may_lose_hints(change.node, change.start, ended)
+            !has_moved || is_at_more || !self.ends.may_lose_hints_of(change)
         };
         let violations = whole::judge_batches(&self.history.borrow(), &self.all.rows, must_be_whole);
         self.tell(when, violations);
@@ -147,9 +146,7 @@ impl Course<'_> {
             let start = self.now();
             let rows = self.read(node, Consistency::One, "while hints are delivered")?.rows;
             let (end, history, ends) = (self.now(), self.history.borrow(), &self.ends);
-            let may_be_lost = |change: &Change| {
-                ends.may_lose_hints(change.node, change.start, change.acknowledged.unwrap_or(change.start))
-            };
+            let may_be_lost = |change: &Change| ends.may_lose_hints_of(change);
             let seen = Seen { start, end, reach: Reach::Some(1), level: format!("ONE of node {node}"), rows };
             let judged = history.keys.iter().map(|key| acked::lacking(&history, &seen, *key, may_be_lost));
             lacking.extend(judged.filter_map(Result::err));

@@ -25,6 +25,7 @@ use runtime::sim::Started;
 use super::course::{AGAIN, Course};
 use super::operating::{Order, Standing, Victim};
 use super::ownership::Ownership;
+use super::rest::{Shown, has_no_operations, registry_at_rest};
 use super::scenario::FACTOR_MAX;
 use crate::client::{Client, ClientError};
 use crate::nemesis::{Nemesis, Plan, Step};
@@ -528,7 +529,7 @@ impl Operators<'_, '_> {
             self.course.nodes().into_iter().for_each(|node| self.start_again(node));
             self.pursue();
             self.abort_what_waits_for_the_dead();
-            let Some(why) = self.unsettled() else { return Ok(()) };
+            let Err(why) = self.is_at_rest() else { return Ok(()) };
             if self.course.site.world().now() >= deadline {
                 return Err(format!("{when} operations have not ended within {ENDED_AT_MOST:?}: {why}"));
             }
@@ -574,47 +575,39 @@ impl Operators<'_, '_> {
         Ok(())
     }
 
-    /// The reason for which the cluster is not at rest; none if it is, and all nodes show the same.
-    fn unsettled(&mut self) -> Option<String> {
+    /// Asks all nodes whether the cluster is at rest, and shows the same everywhere. An error is the reason for which it is not.
+    fn is_at_rest(&mut self) -> Result<(), String> {
         if self.course.operating.altering.is_some() {
-            return Some("who alters the keyspace is not answered".to_owned());
+            return Err("who alters the keyspace is not answered".to_owned());
         }
         let mut seen: Option<(usize, Vec<Shown>)> = None;
         for node in self.course.nodes() {
             if !self.course.site.is_ready(node) {
-                return Some(format!("node {node} is not ready ({:?})", self.course.operating.standing(node)));
+                return Err(format!("node {node} is not ready ({:?})", self.course.operating.standing(node)));
             }
-            let Some(Answer::Operations(facts)) = self.course.site.ask(node, Question::Operations, LOOK_AT_MOST) else {
-                return Some(format!("node {node} does not answer"));
-            };
-            if !(facts.operations.is_empty() && facts.unclean.is_empty()) {
-                return Some(format!("node {node} has {facts:?}"));
-            }
-            let facts = self.course.site.facts(node, LOOK_AT_MOST)?;
-            self.note_host(node, &facts);
-            let shown = shown(&facts);
-            if let Some(other) = shown.iter().find(|other| other.is_joining || other.is_leaving) {
-                return Some(format!("node {node} has {other:?} in its registry"));
-            }
+            has_no_operations(node, self.course.site.ask(node, Question::Operations, LOOK_AT_MOST))?;
+            let facts = self.course.site.facts(node, LOOK_AT_MOST);
+            facts.iter().for_each(|facts| self.note_host(node, facts));
+            let shown = registry_at_rest(node, facts.as_ref())?;
             match &seen {
                 Some((first, known)) if *known != shown => {
-                    return Some(format!("node {node} has {shown:?}, node {first} has {known:?}"));
+                    return Err(format!("node {node} has {shown:?}, node {first} has {known:?}"));
                 }
                 Some(_) => {}
                 None => seen = Some((node, shown)),
             }
         }
-        let (_, shown) = seen?;
+        let (_, shown) = seen.ok_or("no node is left")?;
         let known: BTreeSet<String> = shown.into_iter().map(|node| node.host_id).collect();
         // An operation may have been aborted, or its order refused: its node stays, if all nodes have it still.
         let is_pending = |node: &usize| self.course.operating.asked.iter().any(|(of, _)| of == node);
         for node in self.course.nodes() {
             if self.course.operating.standing(node) == Standing::Leaving {
                 if is_pending(&node) {
-                    return Some(format!("node {node} is leaving, and its operator is not answered"));
+                    return Err(format!("node {node} is leaving, and its operator is not answered"));
                 }
                 if !self.host_id(node).is_some_and(|host_id| known.contains(host_id)) {
-                    return Some(format!("node {node} has left, and runs"));
+                    return Err(format!("node {node} has left, and runs"));
                 }
                 self.course.operating.standing[node] = Standing::Member;
             }
@@ -624,11 +617,14 @@ impl Operators<'_, '_> {
                 || self.course.operating.replacements.contains_key(node)
         };
         if let Some(node) = (0..self.course.operating.standing.len()).find(is_dead) {
-            return Some(format!("node {node} is dead, and neither removed nor replaced"));
+            return Err(format!("node {node} is dead, and neither removed nor replaced"));
         }
         let members: BTreeSet<String> =
             self.course.nodes().into_iter().filter_map(|node| self.host_id(node).cloned()).collect();
-        (known != members).then(|| format!("the registry has {known:?}, and {members:?} run"))
+        match known == members {
+            true => Ok(()),
+            false => Err(format!("the registry has {known:?}, and {members:?} run")),
+        }
     }
 }
 
@@ -649,26 +645,4 @@ async fn factor_of_schema(runtime: &Runtime, address: SocketAddr) -> Result<u32,
     // Four bytes of length, and one digit.
     let digit = at.and_then(|at| map.get(at + NAME.len() + 4));
     digit.and_then(|digit| char::from(*digit).to_digit(10)).ok_or_else(|| ClientError::Malformed(format!("{map:?}")))
-}
-
-/// A node of the registry.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Shown {
-    host_id: String,
-    tokens: Vec<i64>,
-    is_joining: bool,
-    is_leaving: bool,
-}
-
-/// The registry as a node shows it.
-fn shown(facts: &NodeFacts) -> Vec<Shown> {
-    let of = |node: &admin::RingNode| Shown {
-        host_id: node.host_id.clone(),
-        tokens: node.tokens.clone(),
-        is_joining: node.is_joining,
-        is_leaving: node.is_leaving,
-    };
-    let mut all: Vec<Shown> = facts.ring.iter().map(of).collect();
-    all.sort();
-    all
 }

@@ -45,11 +45,14 @@ pub struct Totals {
     pub failures: Vec<(&'static str, u64, Vec<String>)>,
     /// Seeds that show nothing, with their scenario and the reason.
     pub shows_nothing: Vec<(&'static str, u64, String)>,
+    /// The traces of all, by seed.
+    pub traces: Vec<(&'static str, u64, u64)>,
 }
 
 impl Totals {
     fn add(&mut self, scenario: &'static str, seed: u64, outcome: Outcome) {
         self.seeds += 1;
+        self.traces.push((scenario, seed, outcome.trace_hash));
         self.acknowledged += outcome.acknowledged;
         self.unknown += outcome.unknown;
         self.sent += outcome.sent;
