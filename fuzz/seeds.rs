@@ -47,7 +47,10 @@ use crate::targets::pems;
 
 const BALLOT: Ballot = Ballot([0, 1, 2, 3, 4, 5, 0x16, 7, 0x80, 9, 10, 11, 12, 13, 14, 15]);
 
-const STATEMENTS: [&str; 19] = [
+const STATEMENTS: [&str; 22] = [
+    "SELECT * FROM t WHERE k = 1 ORDER BY v ANN OF [1.5, -2] LIMIT 3",
+    "ATTACH SERVICE_LEVEL l TO r",
+    "SELECT * FROM t USING SERVICE LEVEL l",
     "SELECT a, count(*), writetime(b) AS t FROM ks.t WHERE k = ? AND c >= 1 AND c < :end ORDER BY c DESC PER PARTITION LIMIT 2 LIMIT 10 ALLOW FILTERING",
     "SELECT DISTINCT k FROM t WHERE token(k) > -9223372036854775808 AND token(k) <= ?",
     "SELECT * FROM t WHERE k IN (1, 2, 3) AND (a, b) > (1, 'x')",

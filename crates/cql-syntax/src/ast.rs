@@ -78,9 +78,9 @@ pub enum Statement {
     Access(AccessStatement),
     /// DESCRIBE.
     Describe(Describe),
-    /// A statement of CQL that Helenus does not know yet, by its leading words.
+    /// A statement of Cassandra's or ScyllaDB's CQL that Helenus does not know yet, by the words that it is known by.
     Unsupported {
-        /// The leading words, in upper case: `CREATE INDEX`.
+        /// These words, in upper case: `CREATE INDEX`, and of a clause those that begin it.
         what: String,
     },
 }

@@ -10,6 +10,7 @@ mod modify;
 mod select;
 mod term;
 mod types;
+mod unsupported;
 mod where_clause;
 
 use crate::ast::{Batch, Statement, TableName};
@@ -127,7 +128,7 @@ impl<'a> Parser<'a> {
         let first = self.token;
         let keyword = if first.kind == TokenKind::Word { first.text.to_ascii_uppercase() } else { String::new() };
         match keyword.as_str() {
-            "SELECT" => Ok(Statement::Select(self.select()?)),
+            "SELECT" => self.select(),
             "INSERT" => self.insert(),
             "UPDATE" => Ok(Statement::Update(self.update()?)),
             "DELETE" => Ok(Statement::Delete(self.delete()?)),
@@ -139,9 +140,9 @@ impl<'a> Parser<'a> {
             "CREATE" => self.create(),
             "ALTER" => self.alter(),
             "DROP" => self.drop_statement(),
-            "DESCRIBE" | "DESC" => Ok(Statement::Describe(self.describe()?)),
+            "DESCRIBE" | "DESC" => self.describe(),
             "GRANT" | "REVOKE" | "LIST" | "ADD" => self.access_statement(),
-            _ => Err(self.unexpected()),
+            _ => self.unsupported_statement()?.ok_or_else(|| self.unexpected()),
         }
     }
 
@@ -152,14 +153,6 @@ impl<'a> Parser<'a> {
             self.advance()?;
         }
         Ok(Statement::Truncate(self.table_name()?))
-    }
-
-    /// A statement that is known by its first words only; the rest of its text is passed over, but must be tokens.
-    fn unsupported(&mut self, what: &str) -> Result<Statement> {
-        while self.token.kind != TokenKind::End && !self.token.is_symbol(";") {
-            self.advance()?;
-        }
-        Ok(Statement::Unsupported { what: what.to_owned() })
     }
 
     fn advance(&mut self) -> Result<Token<'a>> {

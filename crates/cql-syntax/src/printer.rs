@@ -36,7 +36,13 @@ impl Display for Statement {
             Statement::DropElement(drop) => drop.fmt(f),
             Statement::Access(access) => access.fmt(f),
             Statement::Describe(describe) => describe.fmt(f),
-            Statement::Unsupported { what } => f.write_str(what),
+            // What it is known by is all that is left of it.
+            Statement::Unsupported { what } => f.write_str(match what.as_str() {
+                "SELECT FROM MUTATION_FRAGMENTS" => "SELECT * FROM MUTATION_FRAGMENTS(t)",
+                "SELECT USING SERVICE LEVEL" => "SELECT * FROM t USING SERVICE LEVEL l",
+                "DESCRIBE WITH INTERNALS AND PASSWORDS" => "DESCRIBE SCHEMA WITH INTERNALS AND PASSWORDS",
+                what => what,
+            }),
         }
     }
 }

@@ -4,6 +4,7 @@ pub(crate) mod caching;
 pub(crate) mod compaction;
 pub(crate) mod compression;
 pub(crate) mod read;
+pub(crate) mod scylla;
 pub(crate) mod speculative;
 
 use std::collections::BTreeMap;

@@ -34,6 +34,11 @@ impl Properties {
         self.entries.contains_key(name)
     }
 
+    /// True if a property is given, as a map.
+    pub fn is_map(&self, name: &str) -> bool {
+        matches!(self.entries.get(name), Some(PropertyValue::Map(_)))
+    }
+
     /// Takes a property out, whatever its value.
     pub fn take(&mut self, name: &str) -> Option<PropertyValue> {
         self.entries.remove(name)

@@ -122,10 +122,12 @@ pub enum SelectorExpression {
 }
 
 /// One column of ORDER BY.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct OrderBy {
     /// The column.
     pub column: String,
+    /// ANN OF: the vector that the nearest ones are asked for of.
+    pub ann_of: Option<Term>,
     /// Whether DESC was given.
     pub descending: bool,
 }

@@ -1,7 +1,7 @@
 //! DESCRIBE, in the forms that cqlsh sends.
 
 use super::{Parser, Result};
-use crate::ast::{Describe, DescribeKind, DescribeTarget};
+use crate::ast::{Describe, DescribeKind, DescribeTarget, Statement};
 use crate::lexer::TokenKind;
 
 const LISTS: [(&str, DescribeKind); 5] = [
@@ -23,14 +23,18 @@ const ELEMENTS: [(&str, DescribeKind); 7] = [
 ];
 
 impl Parser<'_> {
-    pub(super) fn describe(&mut self) -> Result<Describe> {
+    pub(super) fn describe(&mut self) -> Result<Statement> {
         self.advance()?;
         let target = self.describe_target()?;
         let with_internals = self.take_keyword("WITH")?;
         if with_internals {
             self.expect_keyword("INTERNALS")?;
+            // ScyllaDB's, which shows roles too.
+            if self.begins("AND PASSWORDS")? {
+                return self.unsupported("DESCRIBE WITH INTERNALS AND PASSWORDS");
+            }
         }
-        Ok(Describe { target, with_internals })
+        Ok(Statement::Describe(Describe { target, with_internals }))
     }
 
     fn describe_target(&mut self) -> Result<DescribeTarget> {

@@ -1,13 +1,14 @@
 //! SELECT.
 
+use super::unsupported::SERVICE_LEVEL;
 use super::{Parser, Result};
-use crate::ast::{ArithmeticOperator, OrderBy, Select, Selection, Selector, SelectorExpression};
+use crate::ast::{ArithmeticOperator, OrderBy, Select, Selection, Selector, SelectorExpression, Statement};
 use crate::lexer::{Token, TokenKind};
 use crate::printer::type_text;
 use crate::{NESTING_DEPTH_MAX, SELECTORS_MAX};
 
 impl Parser<'_> {
-    pub(super) fn select(&mut self) -> Result<Select> {
+    pub(super) fn select(&mut self) -> Result<Statement> {
         self.expect_keyword("SELECT")?;
         // `json` and `distinct` may be a column's name too.
         let json = self.token.is_keyword("JSON") && !self.keyword_is_a_column()?;
@@ -20,6 +21,9 @@ impl Parser<'_> {
         }
         let selection = self.selection()?;
         self.expect_keyword("FROM")?;
+        if self.token.is_keyword("MUTATION_FRAGMENTS") && self.peek_second()?.is_symbol("(") {
+            return self.unsupported("SELECT FROM MUTATION_FRAGMENTS");
+        }
         let table = self.table_name()?;
         let relations = if self.token.is_keyword("WHERE") { self.where_clause()? } else { Vec::new() };
         let mut group_by = Vec::new();
@@ -39,8 +43,11 @@ impl Parser<'_> {
         if allow_filtering {
             self.expect_keyword("FILTERING")?;
         }
+        if self.token.is_keyword("USING") && self.using_names_service_level()? {
+            return self.unsupported("SELECT USING SERVICE LEVEL");
+        }
         self.timeout()?;
-        Ok(Select {
+        Ok(Statement::Select(Select {
             json,
             distinct,
             selection,
@@ -51,7 +58,14 @@ impl Parser<'_> {
             per_partition_limit,
             limit,
             allow_filtering,
-        })
+        }))
+    }
+
+    /// Whether ScyllaDB's USING SERVICE LEVEL stands here.
+    fn using_names_service_level(&self) -> Result<bool> {
+        let mut ahead = *self;
+        ahead.advance()?;
+        ahead.begins(SERVICE_LEVEL)
     }
 
     /// Whether the first word behind SELECT is a column although it is a keyword, as what follows it says. In `distinct as
@@ -94,11 +108,16 @@ impl Parser<'_> {
         self.expect_keyword("BY")?;
         self.comma_separated(|parser| {
             let column = parser.name()?;
+            let mut ann_of = None;
+            if parser.take_keyword("ANN")? {
+                parser.expect_keyword("OF")?;
+                ann_of = Some(parser.term()?);
+            }
             let descending = parser.take_keyword("DESC")?;
             if !descending {
                 parser.take_keyword("ASC")?;
             }
-            Ok(OrderBy { column, descending })
+            Ok(OrderBy { column, ann_of, descending })
         })
     }
 

@@ -31,7 +31,11 @@ impl Display for Select {
         if !self.order_by.is_empty() {
             f.write_str(" ORDER BY ")?;
             write_separated(f, &self.order_by, ", ", |f, order| {
-                write!(f, "{} {}", quote_identifier(&order.column), if order.descending { "DESC" } else { "ASC" })
+                write!(f, "{}", quote_identifier(&order.column))?;
+                if let Some(term) = &order.ann_of {
+                    write!(f, " ANN OF {term}")?;
+                }
+                f.write_str(if order.descending { " DESC" } else { " ASC" })
             })?;
         }
         if let Some(limit) = &self.per_partition_limit {

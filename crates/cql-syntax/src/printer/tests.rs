@@ -310,7 +310,11 @@ fn select() -> impl Strategy<Value = Statement> {
     let selector =
         (selector_expression(), option::of(name())).prop_map(|(expression, alias)| Selector { expression, alias });
     let selection = prop_oneof![Just(Selection::All), vec(selector, 1..3).prop_map(Selection::List)];
-    let order = (name(), any::<bool>()).prop_map(|(column, descending)| OrderBy { column, descending });
+    let order = (name(), option::of(term()), any::<bool>()).prop_map(|(column, ann_of, descending)| OrderBy {
+        column,
+        ann_of,
+        descending,
+    });
     let limits = (option::of(integer()), option::of(integer()));
     let group = prop_oneof![
         name().prop_map(SelectorExpression::Column),

@@ -51,10 +51,24 @@ fn action(statement: Statement, context: PlanContext<'_>, markers: &mut Markers)
             Action::Modify(Box::new(modification(&statement, context, markers)?))
         }
         Statement::Batch(batch) => Action::Batch(batch_plan(&batch, context, markers)?),
-        // No setting enables it: the configuration refuses such.
-        Statement::Unsupported { what } => return Err(invalid(format!("{what} is not supported yet"))),
+        Statement::Unsupported { what } => return Err(unsupported(&what)),
         other => Action::Other(Rc::new(other)),
     })
+}
+
+/// A statement that nothing here does, with what does it instead, if anything. No setting enables it: the configuration refuses such.
+fn unsupported(what: &str) -> QueryError {
+    let instead = match what {
+        _ if what.contains("SERVICE LEVEL") => {
+            ": all roles share a node alike, and timeouts are set in the configuration"
+        }
+        "PRUNE MATERIALIZED VIEW" | "ALTER MATERIALIZED VIEW" => ": there are no views",
+        "SELECT FROM MUTATION_FRAGMENTS" => ": `helenus sstable dump` shows what files hold",
+        "DESCRIBE WITH INTERNALS AND PASSWORDS" => ": leave out AND PASSWORDS, and read roles by LIST ROLES",
+        "LIST SUPERUSERS" => ": LIST ROLES says who is one",
+        _ => "",
+    };
+    invalid(format!("{what} is not supported yet{instead}"))
 }
 
 fn finish(

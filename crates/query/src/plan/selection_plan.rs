@@ -316,6 +316,11 @@ fn order(
     let mut next = 0;
     for ordering in &select.order_by {
         let name = &ordering.column;
+        if ordering.ann_of.is_some() {
+            return Err(invalid(
+                "ORDER BY … ANN OF is not supported yet: select the rows with similarity_cosine() or its like, and sort them in the client",
+            ));
+        }
         let column = table.column(name).ok_or_else(|| undefined_column(name, table))?;
         if !is_keyed {
             return Err(invalid("ORDER BY is only supported when the partition key is restricted by an EQ or an IN."));

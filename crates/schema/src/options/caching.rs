@@ -4,8 +4,17 @@ use std::collections::BTreeMap;
 
 use crate::error::SchemaError;
 
-/// The option as Cassandra keeps it; what is not given is NONE.
-pub(crate) fn read(given: BTreeMap<String, String>) -> Result<BTreeMap<String, String>, SchemaError> {
+/// The option as Cassandra keeps it; what is not given is NONE. ScyllaDB's `'enabled': false` makes all of it NONE.
+pub(crate) fn read(mut given: BTreeMap<String, String>) -> Result<BTreeMap<String, String>, SchemaError> {
+    match given.remove("enabled").map(|word| word.to_ascii_lowercase()).as_deref() {
+        None | Some("true") => {}
+        Some("false") => given.clear(),
+        Some(word) => {
+            return Err(SchemaError::configuration(format!(
+                "Invalid value '{word}' for caching sub-option 'enabled': it is true or false"
+            )));
+        }
+    }
     let unknown: Vec<&str> =
         given.keys().map(String::as_str).filter(|key| !matches!(*key, "keys" | "rows_per_partition")).collect();
     if !unknown.is_empty() {

@@ -57,9 +57,22 @@ pub fn compaction_strategy(class: &str) -> &str {
     class.strip_prefix(PACKAGE).unwrap_or(class)
 }
 
-/// The option as Cassandra keeps it: the class in full, and the thresholds always present where the strategy has them.
-pub(crate) fn read(given: Options) -> Result<Options, SchemaError> {
+/// ScyllaDB's strategy, in whose place [`UnifiedCompactionStrategy`](instead_of_incremental) stands.
+const INCREMENTAL: &str = "IncrementalCompactionStrategy";
+
+/// The size of an SSTable of a run of ScyllaDB's, by its default, MiB.
+const INCREMENTAL_MIB: i64 = 1000;
+
+/// The option as Cassandra keeps it: the class in full, and the thresholds always present where the strategy has them. Warnings are appended.
+pub(crate) fn read(given: Options, warnings: &mut Vec<String>) -> Result<Options, SchemaError> {
     let mut kept = given;
+    if kept.get("class").is_some_and(|class| compaction_strategy(class) == INCREMENTAL) {
+        kept = instead_of_incremental(kept)?;
+        warnings.push(format!(
+            "The table has UnifiedCompactionStrategy with scaling_parameters = '{}' and target_sstable_size = '{}' in place of {INCREMENTAL}, which is ScyllaDB's",
+            kept["scaling_parameters"], kept["target_sstable_size"]
+        ));
+    }
     let Some(class) = kept.get("class") else {
         return Err(wrong("Missing sub-option 'class' for the 'compaction' option"));
     };
@@ -82,6 +95,39 @@ pub(crate) fn read(given: Options) -> Result<Options, SchemaError> {
         kept.entry("min_threshold".to_owned()).or_insert_with(|| "4".to_owned());
         check_thresholds(&kept)?;
     }
+    Ok(kept)
+}
+
+/// The strategy that does what ScyllaDB's does: tiers by size, of SSTables that stay small, so that a compaction needs little room. As many files make
+/// a tier full; what else shapes the tiers has no counterpart.
+fn instead_of_incremental(given: Options) -> Result<Options, SchemaError> {
+    const OF_TIERS: [&str; 8] = [
+        "bucket_high",
+        "bucket_low",
+        "max_threshold",
+        "min_sstable_age",
+        "min_sstable_size",
+        "min_threshold",
+        "space_amplification_goal",
+        "sstable_size_in_mb",
+    ];
+    for name in OF_TIERS {
+        if let Some(value) = given.get(name)
+            && !value.parse::<f64>().is_ok_and(|number| number >= 0.0)
+        {
+            return Err(wrong(format!("{value} is not a parsable number for {name}")));
+        }
+    }
+    let is_own = |name: &str| name == "class" || OF_TIERS.contains(&name);
+    if let Some(unknown) = given.keys().find(|name| !is_own(name) && !COMMON.contains(&name.as_str())) {
+        return Err(wrong(format!("Properties specified [{unknown}] are not understood by {INCREMENTAL}")));
+    }
+    let fanout = long(&given, "min_threshold")?.unwrap_or(4).clamp(2, 32);
+    let mib = long(&given, "sstable_size_in_mb")?.unwrap_or(INCREMENTAL_MIB).max(1);
+    let mut kept: Options = given.into_iter().filter(|(name, _)| !is_own(name)).collect();
+    kept.insert("class".to_owned(), "UnifiedCompactionStrategy".to_owned());
+    kept.insert("scaling_parameters".to_owned(), format!("T{fanout}"));
+    kept.insert("target_sstable_size".to_owned(), format!("{mib}MiB"));
     Ok(kept)
 }
 
@@ -330,7 +376,7 @@ mod tests {
     fn unified(name: &str, value: &str) -> Result<(), String> {
         let class = ("class".to_owned(), "UnifiedCompactionStrategy".to_owned());
         let given = Options::from([class, (name.to_owned(), value.to_owned())]);
-        read(given).map(|_| ()).map_err(|error| error.to_string())
+        read(given, &mut Vec::new()).map(|_| ()).map_err(|error| error.to_string())
     }
 
     #[test]

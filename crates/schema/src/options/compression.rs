@@ -9,8 +9,12 @@ const PACKAGE: &str = "org.apache.cassandra.io.compress.";
 
 const CHUNK_LENGTH_IN_KB_DEFAULT: &str = "16";
 
-/// The option as Cassandra keeps it. An empty map turns compression off.
-pub(crate) fn read(mut given: BTreeMap<String, String>) -> Result<BTreeMap<String, String>, SchemaError> {
+/// The option as Cassandra keeps it. An empty map turns compression off. Warnings are appended.
+pub(crate) fn read(
+    mut given: BTreeMap<String, String>,
+    warnings: &mut Vec<String>,
+) -> Result<BTreeMap<String, String>, SchemaError> {
+    read_old_names(&mut given, warnings)?;
     let enabled = given.remove("enabled");
     let is_enabled = enabled.as_deref().is_none_or(|value| value.eq_ignore_ascii_case("true"));
     if !is_enabled && !given.is_empty() {
@@ -42,6 +46,46 @@ pub(crate) fn read(mut given: BTreeMap<String, String>) -> Result<BTreeMap<Strin
     kept.insert("class".to_owned(), format!("{PACKAGE}{name}"));
     kept.extend(given);
     Ok(kept)
+}
+
+/// Gives the sub-options their present names, where the old name of `class` is used. ScyllaDB's DESCRIBE writes that one, and an empty class for none.
+/// Without it the other old names are refused, as in Cassandra, which refuses that one too.
+fn read_old_names(given: &mut BTreeMap<String, String>, warnings: &mut Vec<String>) -> Result<(), SchemaError> {
+    let Some(class) = given.remove("sstable_compression") else { return Ok(()) };
+    if given.contains_key("class") {
+        return Err(wrong(
+            "The 'sstable_compression' option must not be used if the compression algorithm is already specified by the 'class' option",
+        ));
+    }
+    if let Some(length) = given.remove("chunk_length_kb") {
+        if given.contains_key("chunk_length_in_kb") {
+            return Err(wrong(
+                "The 'chunk_length_kb' option must not be used if the chunk length is already specified by the 'chunk_length_in_kb' option",
+            ));
+        }
+        given.insert("chunk_length_in_kb".to_owned(), length);
+    }
+    if given.remove("crc_check_chance").is_some() {
+        warnings
+            .push("The compression option 'crc_check_chance' has no effect: it is a property of the table".to_owned());
+    }
+    // A name of nothing is no compression, whatever stands beside it.
+    if class.is_empty() {
+        given.clear();
+        return Ok(());
+    }
+    let short = class.strip_prefix(PACKAGE).unwrap_or(&class);
+    let plain = match short {
+        "LZ4WithDictsCompressor" => "LZ4Compressor",
+        "ZstdWithDictsCompressor" => "ZstdCompressor",
+        other => {
+            given.insert("class".to_owned(), other.to_owned());
+            return Ok(());
+        }
+    };
+    warnings.push(format!("The table is compressed by {plain}: there are no dictionaries for {short}"));
+    given.insert("class".to_owned(), plain.to_owned());
+    Ok(())
 }
 
 fn check_chunk_length(text: &str) -> Result<(), SchemaError> {

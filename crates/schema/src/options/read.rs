@@ -2,7 +2,7 @@
 
 use crate::error::SchemaError;
 use crate::java;
-use crate::options::{TableOptions, caching, compaction, compression, speculative};
+use crate::options::{TableOptions, caching, compaction, compression, scylla, speculative};
 use crate::properties::Properties;
 
 /// The longest time to live, in seconds: 20 years.
@@ -22,6 +22,7 @@ pub(crate) fn read(
     properties: &mut Properties,
     warnings: &mut Vec<String>,
 ) -> Result<(), SchemaError> {
+    scylla::read(properties, warnings)?;
     if let Some(text) = properties.text("additional_write_policy")? {
         options.additional_write_policy = speculative::canonical(&text)?;
     }
@@ -41,10 +42,10 @@ pub(crate) fn read(
         options.comment = text;
     }
     if let Some(map) = properties.map("compaction")? {
-        options.compaction = compaction::read(map)?;
+        options.compaction = compaction::read(map, warnings)?;
     }
     if let Some(map) = properties.map("compression")? {
-        options.compression = compression::read(map)?;
+        options.compression = compression::read(map, warnings)?;
     }
     if let Some(value) = properties.double("crc_check_chance")? {
         options.crc_check_chance = value;

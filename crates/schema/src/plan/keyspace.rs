@@ -9,6 +9,7 @@ use crate::change::SchemaChange;
 use crate::error::SchemaError;
 use crate::event::{ChangeTarget, ChangeType, SchemaEvent};
 use crate::keyspace::KeyspaceDef;
+use crate::options::scylla;
 use crate::plan::{DdlContext, DdlPlan, names};
 use crate::properties::Properties;
 use crate::snapshot::Schema;
@@ -25,6 +26,7 @@ pub(super) fn create(
     names::check_not_system(name)?;
     let durable_writes = properties.boolean("durable_writes")?.unwrap_or(true);
     let replication = properties.map("replication")?;
+    let mut warnings = scylla::read_of_keyspace(&mut properties)?;
     properties.finish()?;
     if schema.keyspace(name).is_some() || system_keyspaces::is_replicated(name) {
         return if if_not_exists { Ok(DdlPlan::default()) } else { Err(already_exists(name)) };
@@ -33,7 +35,7 @@ pub(super) fn create(
         return Err(SchemaError::invalid("Missing mandatory option 'replication'"));
     };
     let (replication, strategy, factor) = read_replication(name, replication, None, context)?;
-    let warnings = too_many_replicas(name, &factor, context);
+    warnings.extend(too_many_replicas(name, &factor, context));
     let def = KeyspaceDef { name: name.to_owned(), replication, strategy, durable_writes, tenure: 0 };
     Ok(plan(ChangeType::Created, name, SchemaChange::PutKeyspace(def), warnings))
 }
@@ -48,6 +50,7 @@ pub(super) fn alter(
     names::check_modifiable(name, "ALTER", &format!("<keyspace {name}>"))?;
     let durable_writes = properties.boolean("durable_writes")?;
     let replication = properties.map("replication")?;
+    let mut warnings = scylla::read_of_keyspace(&mut properties)?;
     properties.finish()?;
     let Some(keyspace) = schema.keyspace(name) else {
         return if if_exists { Ok(DdlPlan::default()) } else { Err(unknown(name)) };
@@ -56,13 +59,12 @@ pub(super) fn alter(
     if let Some(value) = durable_writes {
         def.durable_writes = value;
     }
-    let mut warnings = Vec::new();
     if let Some(replication) = replication {
         // Of a strategy that this program does not have any more, nothing is known to increase.
         let before = context.strategies.rules(&def.strategy).map_or(u32::MAX, |rules| replicas_in_all(&rules.factor()));
         let factor;
         (def.replication, def.strategy, factor) = read_replication(name, replication, Some(&keyspace.def), context)?;
-        warnings = too_many_replicas(name, &factor, context);
+        warnings.extend(too_many_replicas(name, &factor, context));
         if replicas_in_all(&factor) > before {
             warnings.push(
                 "When increasing replication factor you need to run a full (-full) repair to distribute the data."
