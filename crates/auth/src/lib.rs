@@ -40,7 +40,7 @@ pub use networks::Cidr;
 pub use permission::{Permission, PermissionSet};
 pub use plan::{
     AccessContext, AccessPlan, check_access, created, drop_cidr_group, dropped, made_with_keyspace, plan_access,
-    put_cidr_group,
+    plan_changes, put_cidr_group,
 };
 pub use redact::{redact, redact_message};
 pub use resource::{Resource, ResourceError};
