@@ -22,6 +22,7 @@ use crate::snapshot::Access;
 use crate::statement::{Schemas, plain_password};
 
 pub use changes::plan_changes;
+pub(crate) use changes::{Judge, ensure_may_list};
 pub use cidr_groups::{drop_cidr_group, put_cidr_group};
 pub(crate) use objects::exists;
 pub use objects::{created, dropped, made_with_keyspace};

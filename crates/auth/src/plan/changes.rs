@@ -3,6 +3,8 @@
 //! A statement's plan knows what its changes fit. These come from files, and a leader must not take another node's word for them: each is judged on the state
 //! that those before it make, by the bounds and rules that statements keep.
 
+use std::collections::BTreeSet;
+
 use super::objects::exists;
 use super::role::{ensure_cidr_groups, ensure_datacenters, ensure_restriction};
 use super::{AccessContext, AccessPlan, end_bootstrap, ensure_length, too_large};
@@ -29,11 +31,7 @@ pub fn plan_changes(
     actor: Actor<'_>,
     context: &AccessContext<'_>,
 ) -> Result<AccessPlan, AccessError> {
-    let subject = Subject::new(access, actor, context.settings);
-    subject.ensure_logged_in()?;
-    if !subject.is_superuser() {
-        return Err(unauthorized("Only superusers may change roles, permissions and networks as a list of changes"));
-    }
+    let subject = ensure_may_list(access, actor, context)?;
     let mut draft = Draft::of(access);
     let mut planned = Vec::new();
     for change in changes {
@@ -50,18 +48,33 @@ pub fn plan_changes(
     Ok(AccessPlan::of(planned))
 }
 
-struct Judge<'a> {
-    /// With the state before all changes.
-    subject: Subject<'a>,
-    /// The state that the changes before make.
+/// Refuses all but superusers and the owner of the process.
+pub(crate) fn ensure_may_list<'a>(
     access: &'a Access,
-    schemas: Schemas<'a>,
-    context: &'a AccessContext<'a>,
+    actor: Actor<'a>,
+    context: &AccessContext<'_>,
+) -> Result<Subject<'a>, AccessError> {
+    let subject = Subject::new(access, actor, context.settings);
+    subject.ensure_logged_in()?;
+    match subject.is_superuser() {
+        true => Ok(subject),
+        false => Err(unauthorized("Only superusers may change roles, permissions and networks as a list of changes")),
+    }
+}
+
+/// One change against the state that those before it make.
+pub(crate) struct Judge<'a> {
+    /// With the state before all changes.
+    pub(crate) subject: Subject<'a>,
+    /// The state that the changes before make.
+    pub(crate) access: &'a Access,
+    pub(crate) schemas: Schemas<'a>,
+    pub(crate) context: &'a AccessContext<'a>,
 }
 
 impl Judge<'_> {
     /// Refuses a change that does not fit. True if it changes something.
-    fn judge(&self, change: &AccessChange) -> Result<bool, AccessError> {
+    pub(crate) fn judge(&self, change: &AccessChange) -> Result<bool, AccessError> {
         match change {
             AccessChange::PutRole(name, attributes) => self.put_role(name, attributes),
             AccessChange::DropRole(name) => self.drop_role(name),
@@ -78,14 +91,12 @@ impl Judge<'_> {
             }
             AccessChange::PutDatacenters(name, set) => {
                 self.ensure_role(name)?;
-                ensure_restriction(set)?;
-                ensure_datacenters(self.context.datacenters, set)?;
+                self.ensure_restrictions(set, &BTreeSet::new())?;
                 Ok(self.access.role(name).is_some_and(|role| role.datacenters() != set))
             }
             AccessChange::PutCidrGroups(name, set) => {
                 self.ensure_role(name)?;
-                ensure_restriction(set)?;
-                ensure_cidr_groups(self.access, set)?;
+                self.ensure_restrictions(&BTreeSet::new(), set)?;
                 Ok(self.access.role(name).is_some_and(|role| role.cidr_groups() != set))
             }
             AccessChange::PutCidrGroup(name, cidrs) if cidrs.is_empty() => {
@@ -193,6 +204,18 @@ impl Judge<'_> {
         }
     }
 
+    /// Refuses datacenters and CIDR groups that a role cannot be restricted to.
+    pub(crate) fn ensure_restrictions(
+        &self,
+        datacenters: &BTreeSet<String>,
+        groups: &BTreeSet<String>,
+    ) -> Result<(), AccessError> {
+        ensure_restriction(datacenters)?;
+        ensure_restriction(groups)?;
+        ensure_datacenters(self.context.datacenters, datacenters)?;
+        ensure_cidr_groups(self.access, groups)
+    }
+
     fn ensure_role(&self, name: &str) -> Result<(), AccessError> {
         match self.access.role(name) {
             Some(_) => Ok(()),
@@ -213,7 +236,7 @@ impl Judge<'_> {
 }
 
 /// Refuses a grant on what does not exist, of permissions that do not apply there, or that nobody may have in keyspaces of the system.
-pub(crate) fn grantable(
+fn grantable(
     access: &Access,
     schemas: Schemas<'_>,
     resource: &Resource,
