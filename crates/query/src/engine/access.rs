@@ -13,7 +13,7 @@
 
 use std::time::Duration;
 
-use auth::{AccessChange, Actor, PasswordHash};
+use auth::{AccessChange, AccessContext, AccessError, Actor, ForeignRoles, PasswordHash, RolesImport};
 use cluster::coordinator::TimeoutKind;
 use cql_protocol::response::insert_warnings;
 use cql_protocol::{FrameHeader, write_void};
@@ -94,6 +94,21 @@ pub async fn propose_access_changes(
 ) -> Result<Vec<String>, AccessChangesError> {
     let settings = engine.access().settings();
     Ok(propose(engine, AccessIntention::of_changes(changes, (actor, settings))?).await?)
+}
+
+/// Plans an import of another cluster's roles on this shard's state. [`propose_access_changes`] makes its changes.
+///
+/// # Errors
+/// The actor is no superuser and not the owner of the process.
+pub fn plan_roles_import(
+    engine: &Engine,
+    actor: Actor<'_>,
+    (foreign, replaces): (&ForeignRoles, bool),
+) -> Result<RolesImport, AccessError> {
+    let (access, catalog) = (engine.access(), engine.catalog());
+    let datacenters = datacenters(&engine.inner.coordinator.ring());
+    let context = AccessContext { current_keyspace: None, datacenters: &datacenters, settings: access.settings() };
+    auth::plan_import(access.state(), schemas(&catalog), (foreign, replaces), actor, &context)
 }
 
 /// Has shard 0 carry out an intention.
