@@ -4,6 +4,7 @@ use std::fmt;
 use std::net::IpAddr;
 use std::time::Duration;
 
+use auth::ForeignRoles;
 use login::{LoggedIn, Ticket};
 use runtime::{Outside, OutsideResponder, OutsideSeat, ShardId, Unanswered};
 
@@ -121,6 +122,8 @@ pub enum Question {
     SetTimeout(TimeoutKind, Duration),
     /// Something of the audit log. To all shards, but for a look.
     Audit(AuditOrder),
+    /// Take over roles of another cluster's files, of shard 0.
+    ImportRoles(Box<RolesOrder>),
     /// Look at the files of TLS certificates now.
     ReloadTls,
     /// How likely a request is traced from now on that does not ask for it.
@@ -159,6 +162,19 @@ pub enum Question {
     Drain(DrainStep),
     /// A step of a snapshot.
     Snapshot(SnapshotStep),
+}
+
+/// An order to take over roles.
+#[derive(Debug, Clone)]
+pub struct RolesOrder {
+    /// The login of who asks; `None` where no authenticator is set.
+    pub login: Option<LoggedIn>,
+    /// The rows of the files.
+    pub roles: ForeignRoles,
+    /// True if roles that exist become as the files have them.
+    pub replaces: bool,
+    /// True if nothing is changed: what would be is told.
+    pub is_dry: bool,
 }
 
 /// An order about the audit log.
@@ -382,6 +398,13 @@ pub enum Answer {
     },
     /// To [`Question::DrawTicket`].
     Drawn(Ticket),
+    /// To [`Question::ImportRoles`].
+    ImportedRoles {
+        /// What was taken over, or would be, a line each.
+        imported: Vec<String>,
+        /// What was left as it is, with the reason, a line each.
+        skipped: Vec<String>,
+    },
     /// To [`Question::Timeout`].
     Timeout(Duration),
     /// It is done.

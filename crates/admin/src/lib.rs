@@ -30,7 +30,7 @@ mod state;
 
 pub use ask::{
     Answer, AuditOrder, DrainStep, HintSwitch, LoginAttempt, Question, QuestionResponder, QuestionSeat, Questions,
-    Refusal, RepairOrder, RepairTerms, SnapshotStep, TimeoutKind, questions,
+    Refusal, RepairOrder, RepairTerms, RolesOrder, SnapshotStep, TimeoutKind, questions,
 };
 pub use facts::{
     AuditFacts, AuditFigures, Buckets, CompactionFacts, CopyingFacts, EndedCompactionFacts, FailedFacts, GroupFacts,

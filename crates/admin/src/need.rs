@@ -4,6 +4,8 @@ use axum::http::Method;
 
 /// The path of the console's statements.
 pub(crate) const CQL_PATH: &str = "/helenus/cql";
+/// The path of an import of roles.
+pub(crate) const ROLES_PATH: &str = "/helenus/roles/import";
 /// The path of logins.
 pub(crate) const LOGIN_PATH: &str = "/helenus/login";
 /// The path of their ends.

@@ -15,6 +15,7 @@ mod node;
 mod operations;
 mod repair;
 mod requests;
+mod roles;
 mod sampling;
 mod snapshots;
 mod tables;
@@ -30,6 +31,7 @@ use crate::state::App;
 pub(crate) use cql::{BODY_BYTES_MAX as CQL_BODY_BYTES_MAX, is_json};
 pub(crate) use node::figures;
 pub(crate) use requests::{by_kind, errors, failed};
+pub(crate) use roles::BODY_BYTES_MAX as ROLES_BODY_BYTES_MAX;
 
 /// The REST port's.
 pub(crate) async fn api(app: &App) -> Router {
@@ -51,6 +53,7 @@ fn rest() -> Router<App> {
         .merge(hints::routes())
         .merge(timeouts::routes())
         .merge(audit::routes())
+        .merge(roles::routes())
         .merge(cache::routes())
         .merge(compaction::routes())
         .merge(snapshots::routes())

@@ -27,7 +27,7 @@ use crate::ask::Questions;
 use crate::guard::{self, PortKind};
 use crate::listen::Bound;
 use crate::logging::LogLevel;
-use crate::need::CQL_PATH;
+use crate::need::{CQL_PATH, ROLES_PATH};
 use crate::problem::Problem;
 use crate::routes;
 use crate::secure;
@@ -123,7 +123,11 @@ async fn pass(State(port): State<PortKind>, request: Request, next: Next) -> Res
 fn refusal(port: PortKind, request: &Request) -> Option<Problem> {
     let length =
         request.headers().get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
-    let most = if request.uri().path() == CQL_PATH { routes::CQL_BODY_BYTES_MAX as u64 } else { BODY_BYTES_MAX };
+    let most = match request.uri().path() {
+        CQL_PATH => routes::CQL_BODY_BYTES_MAX as u64,
+        ROLES_PATH => routes::ROLES_BODY_BYTES_MAX as u64,
+        _ => BODY_BYTES_MAX,
+    };
     if length.is_some_and(|length| length > most) {
         return Some(Problem::too_large(format!("the request body exceeds {most} bytes")));
     }

@@ -24,3 +24,5 @@ pub const IDENTITY_BYTES_MAX: usize = 2_048;
 pub const RESOURCE_BYTES_MAX: usize = 1_024;
 /// The most bytes of all that planners add to: half of what a snapshot of the cluster's state may have.
 pub const STATE_BYTES_MAX: usize = 32 << 20;
+/// The most bytes of changes that are asked for together, as [`crate::codec`] writes them.
+pub const CHANGES_BYTES_MAX: usize = 4 << 20;

@@ -14,6 +14,7 @@ pub mod codec;
 pub mod domain;
 mod error;
 pub mod hash;
+mod import;
 mod inheritance;
 mod list;
 mod login;
@@ -33,6 +34,7 @@ pub use check::{Actor, Requirement, Settings, Subject};
 pub use codec::DecodeError;
 pub use error::AccessError;
 pub use hash::PasswordHash;
+pub use import::{ForeignGrant, ForeignRole, ForeignRoles, RolesImport, plan_import};
 pub use list::{Listed, PermissionRow, RoleRow, list};
 pub use login::{LoginError, first_superuser};
 pub use matrix::{Objects, StatementKind, requirements};
@@ -40,7 +42,7 @@ pub use networks::Cidr;
 pub use permission::{Permission, PermissionSet};
 pub use plan::{
     AccessContext, AccessPlan, check_access, created, drop_cidr_group, dropped, made_with_keyspace, plan_access,
-    put_cidr_group,
+    plan_changes, put_cidr_group,
 };
 pub use redact::{redact, redact_message};
 pub use resource::{Resource, ResourceError};

@@ -2,6 +2,7 @@
 //!
 //! Order, as there: what its parser refuses; what the actor may not do; what makes no sense with this state; the changes.
 
+mod changes;
 mod cidr_groups;
 mod identity;
 mod membership;
@@ -20,6 +21,8 @@ use crate::error::{AccessError, invalid};
 use crate::snapshot::Access;
 use crate::statement::{Schemas, plain_password};
 
+pub use changes::plan_changes;
+pub(crate) use changes::{Judge, ensure_may_list};
 pub use cidr_groups::{drop_cidr_group, put_cidr_group};
 pub(crate) use objects::exists;
 pub use objects::{created, dropped, made_with_keyspace};
@@ -116,14 +119,7 @@ impl<'a> Planner<'a> {
         if !is_smaller && self.access.bytes() > bounds::STATE_BYTES_MAX {
             return Err(too_large());
         }
-        let is_first = |change: &AccessChange| match change {
-            AccessChange::PutRole(_, attributes) => attributes.is_superuser && attributes.may_log_in,
-            _ => false,
-        };
-        // No start makes a superuser where one was made.
-        if !self.access.is_bootstrap_done() && plan.changes.iter().any(is_first) {
-            plan.changes.push(AccessChange::BootstrapDone);
-        }
+        end_bootstrap(self.access, &mut plan.changes);
         Ok(plan)
     }
 
@@ -143,6 +139,17 @@ impl AccessPlan {
 
     fn none() -> AccessPlan {
         AccessPlan::default()
+    }
+}
+
+/// Adds that no start makes a superuser, where these changes make the first one that may log in.
+fn end_bootstrap(access: &Access, changes: &mut Vec<AccessChange>) {
+    let is_first = |change: &AccessChange| match change {
+        AccessChange::PutRole(_, attributes) => attributes.is_superuser && attributes.may_log_in,
+        _ => false,
+    };
+    if !access.is_bootstrap_done() && changes.iter().any(is_first) {
+        changes.push(AccessChange::BootstrapDone);
     }
 }
 

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use crate::change::AccessChange;
 use crate::networks::Cidr;
 use crate::role::Role;
-use draft::Draft;
+pub(crate) use draft::Draft;
 
 /// All roles, memberships, grants, identities and CIDR groups at one moment. The default has none.
 ///

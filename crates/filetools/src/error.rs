@@ -161,6 +161,20 @@ pub enum ToolError {
         /// The construct.
         what: String,
     },
+    /// There are no roles in files.
+    #[error("{} has no SSTables of system_auth.roles: name the directory of system_auth or the data directory, of a server that was flushed or drained", path.display())]
+    NoRoles {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// A table has two folders, of which one is another's.
+    #[error("{} has two directories of table {table}: leave the one in use", path.display())]
+    TwoFolders {
+        /// The keyspace's folder.
+        path: PathBuf,
+        /// The table.
+        table: String,
+    },
     /// The output cannot be printed.
     #[error("cannot print: {source}")]
     Print {

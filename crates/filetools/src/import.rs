@@ -7,6 +7,7 @@
 mod connection;
 mod lane;
 mod progress;
+mod roles;
 mod server;
 mod statements;
 
@@ -25,6 +26,8 @@ use crate::import::progress::Progress;
 use crate::import::server::Server;
 use crate::import::statements::Statements;
 use crate::verify::{Sstables, sstables_at, verify};
+
+pub use roles::read_roles;
 
 /// Sends all of the folder, when all of it can be.
 pub(crate) async fn run(runtime: &Runtime, arguments: &ImportArguments) -> Result<(), ToolError> {

@@ -19,6 +19,7 @@ mod verify;
 
 pub use arguments::{Arguments, Command};
 pub use error::ToolError;
+pub use import::read_roles;
 
 use runtime::Runtime;
 

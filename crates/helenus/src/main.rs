@@ -31,7 +31,9 @@ fn main() -> ExitCode {
         // Their arguments are their own affair: Cassandra's spellings, and Cassandra's exit codes.
         Some(Command::Cql { arguments }) => shell::run(arguments),
         Some(Command::Stress { words }) => stress::run(words),
-        Some(Command::Nodetool { arguments }) => nodetool::run(arguments),
+        Some(Command::Nodetool { arguments }) => {
+            nodetool::run(arguments, |folder| filetools::read_roles(folder).map_err(|error| error.to_string()))
+        }
     }
 }
 

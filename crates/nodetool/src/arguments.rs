@@ -8,7 +8,7 @@ use clap::{ArgAction, Args, Parser, Subcommand};
 
 use crate::access::is_this_machine;
 pub(crate) use access::{
-    CachedRoles, EnableAuditLog, GetAuthCacheConfig, InvalidatePermissionsCache, SetAuthCacheConfig,
+    CachedRoles, EnableAuditLog, GetAuthCacheConfig, ImportRoles, InvalidatePermissionsCache, SetAuthCacheConfig,
 };
 
 /// Inspect and manage a running node, with the commands, options and output of Cassandra's nodetool.
@@ -412,6 +412,9 @@ pub(crate) enum Command {
     /// Print the options of the audit log
     #[command(name = "getauditlog")]
     GetAuditLog,
+    /// Import roles, memberships and permissions from the files of a Cassandra's system_auth
+    #[command(name = "import-roles")]
+    ImportRoles(ImportRoles),
     /// Sample and print the most active partitions
     #[command(name = "toppartitions", visible_alias = "profileload")]
     TopPartitions(TopPartitions),

@@ -13,6 +13,7 @@ mod failuredetector;
 mod getendpoints;
 mod gossipinfo;
 mod handoff;
+mod import_roles;
 mod info;
 mod logging;
 mod netstats;
@@ -116,6 +117,7 @@ pub(crate) fn run(command: &Command, node: &mut dyn Surroundings) -> Result<Answ
         Command::EnableAuditLog(arguments) => auditlog::enable(arguments, node),
         Command::DisableAuditLog => auditlog::disable(node),
         Command::GetAuditLog => auditlog::get(node),
+        Command::ImportRoles(arguments) => import_roles::run(arguments, node),
         Command::TopPartitions(arguments) => toppartitions::run(arguments, node),
     }
 }

@@ -5,11 +5,13 @@
 
 use std::io::Write;
 use std::net::{IpAddr, ToSocketAddrs};
+use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use serde::Deserialize;
 use ureq::http;
 
+use crate::RolesReader;
 use crate::access::Access;
 use crate::arguments::Arguments;
 use crate::error::ToolError;
@@ -34,11 +36,13 @@ pub(crate) struct Client {
     bytes_max: u64,
     /// Lines of a command are printed before it ends.
     shows: bool,
+    /// What reads roles.
+    roles: RolesReader,
 }
 
 impl Client {
     /// Reads the files that the arguments name. No connection is made yet.
-    pub(crate) fn new(arguments: &Arguments) -> Result<Client, ToolError> {
+    pub(crate) fn new(arguments: &Arguments, roles: RolesReader) -> Result<Client, ToolError> {
         let Access { tls, authorization } = Access::of(arguments)?;
         let scheme = if tls.is_some() { "https" } else { "http" };
         let config = ureq::Agent::config_builder()
@@ -60,6 +64,7 @@ impl Client {
             timeout: Duration::from_secs(arguments.timeout),
             bytes_max: BODY_BYTES_MAX,
             shows: !arguments.json,
+            roles,
         })
     }
 
@@ -82,13 +87,25 @@ impl Client {
         if let Some(authorization) = &self.authorization {
             built = built.header(http::header::AUTHORIZATION, authorization);
         }
-        let built = built.body(())?;
-        let configured =
-            self.agent.configure_request(built).timeout_connect(Some(self.timeout)).timeout_global(limit).build();
-        let mut response = self.agent.run(configured)?;
+        let mut response = match &request.body {
+            Some(json) => {
+                let built = built.header(http::header::CONTENT_TYPE, "application/json").body(json.as_str())?;
+                self.run(built, limit)?
+            }
+            None => self.run(built.body(())?, limit)?,
+        };
         let status = response.status().as_u16();
         let body = response.body_mut().with_config().limit(self.bytes_max).lossy_utf8(true).read_to_string()?;
         Ok((status, body))
+    }
+
+    fn run<B: ureq::AsSendBody>(
+        &self,
+        request: http::Request<B>,
+        limit: Option<Duration>,
+    ) -> Result<http::Response<ureq::Body>, ureq::Error> {
+        let request = self.agent.configure_request(request);
+        self.agent.run(request.timeout_connect(Some(self.timeout)).timeout_global(limit).build())
     }
 
     fn failed(&self, request: &Request, error: ureq::Error) -> ToolError {
@@ -139,6 +156,10 @@ impl Surroundings for Client {
             return Ok(body);
         }
         Err(ToolError::Refused { status, sentence: sentence(status, &body, request) })
+    }
+
+    fn roles_in(&mut self, folder: &Path) -> Result<String, ToolError> {
+        (self.roles)(folder).map_err(|sentence| ToolError::Usage { sentence })
     }
 
     fn show(&mut self, line: &str) {

@@ -23,6 +23,7 @@ mod surroundings;
 
 use std::ffi::OsString;
 use std::io::Write;
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -32,9 +33,13 @@ pub use error::ToolError;
 use arguments::Arguments;
 use surroundings::Surroundings;
 
+/// Reads the roles of a Cassandra's files in a folder, and gives them as JSON for a node's administrative port, or a sentence about why not. The binary gives
+/// it: this crate knows no files of a database.
+pub type RolesReader = fn(&Path) -> Result<String, String>;
+
 /// Does what the arguments behind `nodetool` say. 0: done. 1: the arguments are wrong, or the node says no, or is not there.
 /// 2: it failed.
-pub fn run(arguments: Vec<OsString>) -> ExitCode {
+pub fn run(arguments: Vec<OsString>, roles: RolesReader) -> ExitCode {
     let arguments = match parsed(arguments) {
         Ok(arguments) => arguments,
         Err(error) => {
@@ -43,7 +48,7 @@ pub fn run(arguments: Vec<OsString>) -> ExitCode {
             return ExitCode::from(u8::from(error.use_stderr()));
         }
     };
-    let mut node = match http::Client::new(&arguments) {
+    let mut node = match http::Client::new(&arguments, roles) {
         Ok(node) => node,
         Err(error) => {
             let _ = writeln!(std::io::stderr(), "nodetool: {error}");

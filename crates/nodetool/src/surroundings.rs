@@ -1,6 +1,7 @@
 //! What a command needs of the world: the node's answers, the time, the names of addresses.
 
 use std::net::IpAddr;
+use std::path::Path;
 use std::time::Duration;
 
 use serde::de::DeserializeOwned;
@@ -47,22 +48,24 @@ pub(crate) struct Request {
     /// Path and query, encoded.
     pub(crate) target: String,
     pub(crate) patience: Patience,
+    /// JSON to be sent with it.
+    pub(crate) body: Option<String>,
 }
 
 impl Request {
     /// Asks for a path.
     pub(crate) fn get(path: &str) -> Request {
-        Request { method: Method::Get, target: path.to_owned(), patience: Patience::Short }
+        Request { method: Method::Get, target: path.to_owned(), patience: Patience::Short, body: None }
     }
 
     /// Does what a path says.
     pub(crate) fn post(path: &str) -> Request {
-        Request { method: Method::Post, target: path.to_owned(), patience: Patience::Endless }
+        Request { method: Method::Post, target: path.to_owned(), patience: Patience::Endless, body: None }
     }
 
     /// Takes away what a path says.
     pub(crate) fn delete(path: &str) -> Request {
-        Request { method: Method::Delete, target: path.to_owned(), patience: Patience::Endless }
+        Request { method: Method::Delete, target: path.to_owned(), patience: Patience::Endless, body: None }
     }
 
     /// Adds a last part to the path. To be called before `with`.
@@ -84,6 +87,12 @@ impl Request {
     /// Adds a parameter of names, unless there are none.
     pub(crate) fn with_names(self, name: &str, values: &[String]) -> Request {
         if values.is_empty() { self } else { self.with(name, &values.join(",")) }
+    }
+
+    /// Sends JSON with it.
+    pub(crate) fn with_body(mut self, json: String) -> Request {
+        self.body = Some(json);
+        self
     }
 
     /// Waits so much longer.
@@ -113,6 +122,8 @@ fn encode(text: &str, target: &mut String) {
 pub(crate) trait Surroundings {
     /// The node's answer.
     fn ask(&mut self, request: &Request) -> Result<String, ToolError>;
+    /// The roles of a Cassandra's files in a folder, as JSON for a node.
+    fn roles_in(&mut self, folder: &Path) -> Result<String, ToolError>;
     /// Shows a line of a command that takes its time. With `--json` nothing is shown before the end.
     fn show(&mut self, line: &str);
     /// Milliseconds since the epoch, of this machine's clock.

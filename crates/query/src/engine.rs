@@ -41,7 +41,7 @@ mod virtual_read;
 mod virtual_result;
 mod write;
 
-pub use access::propose_first_superuser;
+pub use access::{AccessChangesError, plan_roles_import, propose_access_changes, propose_first_superuser};
 pub use cleanup::{clean_up, clean_up_table};
 pub use ddl::{settings, unplaced};
 pub use endpoints::{EndpointsError, endpoints};

@@ -37,9 +37,10 @@ pub use access::{AccessSnapshot, HasherIsBusy, Hashing, PasswordHasher};
 pub use cluster::coordinator::{HintOptions, TimeoutKind, TimeoutOptions};
 pub use domain::{AccessDomain, LowBoundDomain, SchemaDomain, TruncationsDomain, pending_truncations, truncations_of};
 pub use engine::{
-    EndpointsError, Engine, EngineStats, FAILED_KINDS, FailedCounts, FailedKind, Ran, StatementSummary, announce_node,
-    clean_up, clean_up_table, delete_left, deliver_hints, disk_bytes, endpoints, finish_left, finished_left, hand_on,
-    has_left, list_client, log_ends, low_bound, propose_first_superuser, refuse_left, settings, unplaced,
+    AccessChangesError, EndpointsError, Engine, EngineStats, FAILED_KINDS, FailedCounts, FailedKind, Ran,
+    StatementSummary, announce_node, clean_up, clean_up_table, delete_left, deliver_hints, disk_bytes, endpoints,
+    finish_left, finished_left, hand_on, has_left, list_client, log_ends, low_bound, plan_roles_import,
+    propose_access_changes, propose_first_superuser, refuse_left, settings, unplaced,
 };
 pub use event::{Event, NodeEvent};
 pub use guardrails::{ConsistencyLevels, Guardrails, Listed, Threshold, ThresholdUnit};

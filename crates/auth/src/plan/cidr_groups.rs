@@ -11,22 +11,28 @@ use crate::snapshot::Access;
 
 /// The changes that give a group these ranges, in place of those that it had.
 pub fn put_cidr_group(access: &Access, group: &str, ranges: &[&str]) -> Result<Vec<AccessChange>, AccessError> {
-    if group.is_empty() || ranges.is_empty() {
-        return Err(invalid("a CIDR group has a name and a range"));
-    }
-    ensure_length("a CIDR group's name", group, bounds::NAME_BYTES_MAX)?;
     let parse = |range: &&str| range.parse().map_err(|error: crate::networks::CidrError| invalid(error.to_string()));
+    ensure_group(access, group, ranges.len())?;
     let cidrs = ranges.iter().map(parse).collect::<Result<BTreeSet<Cidr>, _>>()?;
-    if cidrs.len() > bounds::CIDRS_MAX {
-        return Err(invalid(format!("a CIDR group may have {} ranges at most", bounds::CIDRS_MAX)));
-    }
-    if access.cidr_group(group).is_none() && access.cidr_groups().len() >= bounds::CIDR_GROUPS_MAX {
-        return Err(invalid(format!("a cluster may have {} CIDR groups at most", bounds::CIDR_GROUPS_MAX)));
-    }
     if access.bytes() > bounds::STATE_BYTES_MAX {
         return Err(super::too_large());
     }
     Ok(vec![AccessChange::PutCidrGroup(group.to_owned(), cidrs)])
+}
+
+/// Refuses a group without a name, or beyond what the state keeps, with so many ranges.
+pub(super) fn ensure_group(access: &Access, group: &str, ranges: usize) -> Result<(), AccessError> {
+    if group.is_empty() || ranges == 0 {
+        return Err(invalid("a CIDR group has a name and a range"));
+    }
+    ensure_length("a CIDR group's name", group, bounds::NAME_BYTES_MAX)?;
+    if ranges > bounds::CIDRS_MAX {
+        return Err(invalid(format!("a CIDR group may have {} ranges at most", bounds::CIDRS_MAX)));
+    }
+    match access.cidr_group(group).is_none() && access.cidr_groups().len() >= bounds::CIDR_GROUPS_MAX {
+        true => Err(invalid(format!("a cluster may have {} CIDR groups at most", bounds::CIDR_GROUPS_MAX))),
+        false => Ok(()),
+    }
 }
 
 /// The changes that drop a group. Roles that are restricted to it stay so, as in Cassandra: they may connect from nowhere else.

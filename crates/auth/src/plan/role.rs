@@ -13,6 +13,7 @@ use crate::hash::{PASSWORD_BYTES_MAX, PasswordHash, WEIGHT_MAX};
 use crate::permission::Permission;
 use crate::resource::Resource;
 use crate::role::Attributes;
+use crate::snapshot::Access;
 use crate::statement::names;
 
 /// The class that refuses options, in Cassandra's words.
@@ -173,27 +174,40 @@ impl Planner<'_> {
     fn validate_restrictions(&self, options: &RoleOptions) -> Result<(), AccessError> {
         let (datacenters, groups) = (options.datacenters.as_ref().map(names), options.cidr_groups.as_ref().map(names));
         for set in [&datacenters, &groups].into_iter().flatten() {
-            if set.len() > bounds::LIST_MAX {
-                let words = "datacenters and as many CIDR groups at most";
-                return Err(invalid(format!("a role may be restricted to {} {words}", bounds::LIST_MAX)));
-            }
+            ensure_restriction(set)?;
         }
-        // The sentence has all values; that about groups has the unknown ones alone.
-        if let Some(set) = datacenters.as_ref().filter(|set| !set.is_subset(self.context.datacenters)) {
-            let values = set.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
-            let words = "All values must be valid datacenters";
-            return Err(invalid(format!("Invalid value(s) for DATACENTERS '[{values}]',{words}")));
-        }
-        let is_unknown = |name: &&String| self.access.cidr_group(name).is_none();
-        let unknown: Vec<&str> = groups.iter().flatten().filter(is_unknown).map(String::as_str).collect();
-        if !unknown.is_empty() {
-            let unknown = unknown.join(", ");
-            let known = self.access.cidr_groups().map(|(name, _)| name).collect::<Vec<_>>().join(", ");
-            let words = format!("Invalid CIDR group(s): [{unknown}]. Available CIDR Groups are: [{known}]");
-            return Err(invalid(words));
-        }
-        Ok(())
+        datacenters.map_or(Ok(()), |set| ensure_datacenters(self.context.datacenters, &set))?;
+        groups.map_or(Ok(()), |set| ensure_cidr_groups(self.access, &set))
     }
+}
+
+/// Refuses more datacenters or CIDR groups of a role than the state keeps.
+pub(super) fn ensure_restriction(set: &BTreeSet<String>) -> Result<(), AccessError> {
+    let words = "datacenters and as many CIDR groups at most";
+    match set.len() <= bounds::LIST_MAX {
+        true => Ok(()),
+        false => Err(invalid(format!("a role may be restricted to {} {words}", bounds::LIST_MAX))),
+    }
+}
+
+/// Refuses datacenters that the cluster has not. The sentence has all values; that about groups has the unknown ones alone.
+pub(super) fn ensure_datacenters(known: &BTreeSet<String>, set: &BTreeSet<String>) -> Result<(), AccessError> {
+    if set.is_subset(known) {
+        return Ok(());
+    }
+    let values = set.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
+    Err(invalid(format!("Invalid value(s) for DATACENTERS '[{values}]',All values must be valid datacenters")))
+}
+
+/// Refuses CIDR groups that the cluster has not.
+pub(super) fn ensure_cidr_groups(access: &Access, set: &BTreeSet<String>) -> Result<(), AccessError> {
+    let unknown: Vec<&str> = set.iter().filter(|name| access.cidr_group(name).is_none()).map(String::as_str).collect();
+    if unknown.is_empty() {
+        return Ok(());
+    }
+    let known = access.cidr_groups().map(|(name, _)| name).collect::<Vec<_>>().join(", ");
+    let unknown = unknown.join(", ");
+    Err(invalid(format!("Invalid CIDR group(s): [{unknown}]. Available CIDR Groups are: [{known}]")))
 }
 
 /// The names of the options that are given, as Cassandra names them.

@@ -1,5 +1,6 @@
 //! Statements about roles and permissions: refusals in Cassandra's words and order, changes, warnings.
 
+mod changes;
 mod permissions;
 mod roles;
 

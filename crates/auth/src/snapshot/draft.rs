@@ -11,20 +11,26 @@ use crate::permission::PermissionSet;
 use crate::resource::Resource;
 use crate::role::{Attributes, Role};
 
-pub(super) struct Draft {
+/// A state of its own, which no snapshot shares after its first change: so many changes copy it once.
+pub(crate) struct Draft {
     access: Access,
 }
 
 impl Draft {
-    pub(super) fn of(access: &Access) -> Draft {
+    pub(crate) fn of(access: &Access) -> Draft {
         Draft { access: access.clone() }
     }
 
-    pub(super) fn finish(self) -> Access {
+    /// The state so far.
+    pub(crate) fn access(&self) -> &Access {
+        &self.access
+    }
+
+    pub(crate) fn finish(self) -> Access {
         self.access
     }
 
-    pub(super) fn pass(&mut self, change: &AccessChange) {
+    pub(crate) fn pass(&mut self, change: &AccessChange) {
         match change {
             AccessChange::PutRole(name, attributes) => self.put_role(name, attributes),
             AccessChange::DropRole(name) => self.drop_role(name),

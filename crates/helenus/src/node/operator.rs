@@ -7,6 +7,7 @@ mod audited;
 mod facts;
 mod hints;
 mod repair;
+mod roles;
 mod streams;
 mod timeouts;
 
@@ -216,6 +217,7 @@ impl Operator {
                 Ok(Answer::Done)
             }
             Question::Audit(order) => audit(self, &order),
+            Question::ImportRoles(order) => self.import_roles(*order).await,
             Question::ReloadTls => {
                 self.server.reload_tls();
                 self.internode_tls.iter().for_each(Identity::reload);

@@ -1,5 +1,7 @@
 //! Options of the commands about roles: the audit log, and the caches of Cassandra that are none here.
 
+use std::path::PathBuf;
+
 use clap::Args;
 
 /// Options that are not given are those of the node's configuration.
@@ -44,6 +46,20 @@ pub(crate) struct EnableAuditLog {
     /// Ignored
     #[arg(long)]
     pub(crate) max_archive_retries: Option<String>,
+}
+
+/// `import-roles`
+#[derive(Debug, Args)]
+pub(crate) struct ImportRoles {
+    /// Directory of a Cassandra's system_auth on this machine, or its data directory; flush or drain it before
+    #[arg(value_name = "DIR")]
+    pub(crate) folder: PathBuf,
+    /// Print what would be imported, and change nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Make roles that exist as the files have them
+    #[arg(long)]
+    pub(crate) replace: bool,
 }
 
 #[derive(Debug, Args)]

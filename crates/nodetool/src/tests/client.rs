@@ -48,7 +48,8 @@ fn impatient(port: u16) -> Client {
 fn client_at(host: &str, port: u16, timeout: &str) -> Client {
     let port = port.to_string();
     let arguments = ["-h", host, "-p", &port, "--timeout", timeout, "version"].map(std::ffi::OsString::from);
-    Client::new(&crate::parsed(arguments.to_vec()).expect("a command line")).expect("there are no files to read")
+    Client::new(&crate::parsed(arguments.to_vec()).expect("a command line"), |_| Err("there are no files".to_owned()))
+        .expect("there are no files to read")
 }
 
 fn ask(port: u16, request: &Request) -> Result<String, ToolError> {

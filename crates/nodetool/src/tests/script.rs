@@ -54,6 +54,10 @@ impl Surroundings for Written {
         }
     }
 
+    fn roles_in(&mut self, folder: &std::path::Path) -> Result<String, ToolError> {
+        Ok(format!("{{\"read of\": {folder:?}}}"))
+    }
+
     fn show(&mut self, line: &str) {
         self.shown.push(line.to_owned());
     }

@@ -1,17 +1,20 @@
-//! A statement about roles on its way to the leader of the metadata group, and what the leader makes of it.
+//! A statement about roles, or a list of changes, on its way to the leader of the metadata group, and what the leader makes of it.
 //!
 //! ```text
 //! u8 4 · u8 version (1) · u8 1 · u8 settings · u8 actor · text · text · statement    settings: 1 clients log in, 2 by password, 4 permissions are checked
 //!                                                                                    actor: 0 anonymous, 1 a role, 2 the process's owner
 //!                                                                                    the texts: the actor's name if it is a role, the session's keyspace
 //! u8 4 · u8 version (1) · u8 2 · text name · text hash                               the first superuser
+//! u8 4 · u8 version (1) · u8 3 · u8 settings · u8 actor · text · changes             a list of changes, all or none; the text: the actor's name if it is a role
 //! ```
 //!
 //! A text is a varint length and UTF-8, empty if there is none. The statement is CQL, with its password replaced by the hash.
+//! Changes are as `auth::codec` writes them, of 4 MiB at most.
 
 use std::collections::BTreeSet;
 use std::fmt;
 
+use auth::bounds::CHANGES_BYTES_MAX;
 use auth::{Access, AccessChange, AccessContext, AccessPlan, Actor, PasswordHash, Schemas, Settings};
 use cql_syntax::{AccessStatement, Statement};
 use metadata::DecodeError;
@@ -24,6 +27,7 @@ pub(crate) const ACCESS: u8 = 4;
 const VERSION: u8 = 1;
 const STATEMENT: u8 = 1;
 const FIRST_SUPERUSER: u8 = 2;
+const CHANGES: u8 = 3;
 
 const AUTHENTICATES: u8 = 1;
 const HAS_PASSWORDS: u8 = 2;
@@ -55,20 +59,34 @@ impl Requester {
     }
 }
 
-/// A statement with all that its plan depends on beside the state. The settings are those of the asking node: a cluster may be amid a change of them.
-#[derive(Clone, PartialEq, Eq)]
+/// A wish with all that its plan depends on beside the state. The settings are those of the asking node: a cluster may be amid a change of them.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct AccessIntention {
     requester: Requester,
     settings: Settings,
-    /// The session's keyspace, for tables without one.
-    keyspace: Option<String>,
-    /// The statement, with a hash in place of its password.
-    text: String,
+    wish: Wish,
 }
 
-impl fmt::Debug for AccessIntention {
+/// The part of an intention that its requester has chosen.
+#[derive(Clone, PartialEq, Eq)]
+enum Wish {
+    Statement {
+        /// The session's keyspace, for tables without one.
+        keyspace: Option<String>,
+        /// The statement, with a hash in place of its password.
+        text: String,
+    },
+    /// All or none.
+    Changes(Vec<AccessChange>),
+}
+
+impl fmt::Debug for Wish {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "AccessIntention({:?}, {})", self.requester, auth::redact(&self.text))
+        match self {
+            Wish::Statement { text, .. } => f.write_str(&auth::redact(text)),
+            // There may be thousands.
+            Wish::Changes(changes) => write!(f, "{} changes", changes.len()),
+        }
     }
 }
 
@@ -83,31 +101,52 @@ impl AccessIntention {
         keyspace: Option<&str>,
     ) -> AccessIntention {
         assert!(auth::plain_password(statement).is_none(), "a password is hashed before it is proposed");
-        AccessIntention {
-            requester: Requester::of(actor),
-            settings,
-            keyspace: keyspace.map(str::to_owned),
-            text: statement.to_string(),
+        let wish = Wish::Statement { keyspace: keyspace.map(str::to_owned), text: statement.to_string() };
+        AccessIntention { requester: Requester::of(actor), settings, wish }
+    }
+
+    /// The intention of a list of changes, in order.
+    ///
+    /// # Panics
+    /// If resources of a change do not ascend.
+    pub(crate) fn of_changes(
+        changes: Vec<AccessChange>,
+        (actor, settings): (Actor<'_>, Settings),
+    ) -> Result<AccessIntention, QueryError> {
+        let bytes = auth::codec::encode(&changes).len();
+        if bytes > CHANGES_BYTES_MAX {
+            let words = "of roles and permissions are more than are made together";
+            return Err(invalid(format!("{bytes} bytes of changes {words}; {CHANGES_BYTES_MAX} bytes at most")));
         }
+        Ok(AccessIntention { requester: Requester::of(actor), settings, wish: Wish::Changes(changes) })
     }
 
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
         let Settings { authenticates, has_passwords, authorizes } = self.settings;
         let flags = [(authenticates, AUTHENTICATES), (has_passwords, HAS_PASSWORDS), (authorizes, AUTHORIZES)];
         let flags = flags.iter().filter(|(is_set, _)| *is_set).map(|(_, flag)| flag).sum();
-        let (kind, role) = match &self.requester {
+        let (actor, role) = match &self.requester {
             Requester::Anonymous => (0, ""),
             Requester::Role(name) => (1, name.as_str()),
             Requester::Maintenance => (2, ""),
         };
-        let mut out = vec![ACCESS, VERSION, STATEMENT, flags, kind];
+        let kind = match self.wish {
+            Wish::Statement { .. } => STATEMENT,
+            Wish::Changes(_) => CHANGES,
+        };
+        let mut out = vec![ACCESS, VERSION, kind, flags, actor];
         put(&mut out, role);
-        put(&mut out, self.keyspace.as_deref().unwrap_or_default());
-        out.extend_from_slice(self.text.as_bytes());
+        match &self.wish {
+            Wish::Statement { keyspace, text } => {
+                put(&mut out, keyspace.as_deref().unwrap_or_default());
+                out.extend_from_slice(text.as_bytes());
+            }
+            Wish::Changes(changes) => out.extend_from_slice(&auth::codec::encode(changes)),
+        }
         out
     }
 
-    fn read(reader: &mut Reader<'_>) -> Result<AccessIntention, DecodeError> {
+    fn read(kind: u8, reader: &mut Reader<'_>) -> Result<AccessIntention, DecodeError> {
         let flags = reader.u8()?;
         if flags & !(AUTHENTICATES | HAS_PASSWORDS | AUTHORIZES) != 0 {
             return Err(problem("unknown settings"));
@@ -117,35 +156,56 @@ impl AccessIntention {
             has_passwords: flags & HAS_PASSWORDS != 0,
             authorizes: flags & AUTHORIZES != 0,
         };
-        let (kind, role) = (reader.u8()?, string(reader.varint_bytes()?)?);
-        let requester = match kind {
+        let (actor, role) = (reader.u8()?, string(reader.varint_bytes()?)?);
+        let requester = match actor {
             0 => Requester::Anonymous,
             1 => Requester::Role(role),
             2 => Requester::Maintenance,
             _ => return Err(problem("unknown actor")),
         };
-        let keyspace = Some(string(reader.varint_bytes()?)?).filter(|name| !name.is_empty());
-        Ok(AccessIntention { requester, settings, keyspace, text: string(reader.rest())? })
+        let wish = match kind {
+            CHANGES => Wish::Changes(changes(reader.rest())?),
+            _ => {
+                let keyspace = Some(string(reader.varint_bytes()?)?).filter(|name| !name.is_empty());
+                Wish::Statement { keyspace, text: string(reader.rest())? }
+            }
+        };
+        Ok(AccessIntention { requester, settings, wish })
     }
 
-    /// Plans the statement on a state.
+    /// Plans the wish on a state.
     pub(crate) fn plan(
         &self,
         access: &Access,
         schemas: Schemas<'_>,
         datacenters: &BTreeSet<String>,
     ) -> Result<AccessPlan, QueryError> {
-        let Statement::Access(statement) = cql_syntax::parse(&self.text)? else {
+        let (settings, actor) = (self.settings, self.requester.actor());
+        let (keyspace, text) = match &self.wish {
+            Wish::Statement { keyspace, text } => (keyspace.as_deref(), text),
+            Wish::Changes(changes) => {
+                let context = AccessContext { current_keyspace: None, datacenters, settings };
+                return Ok(auth::plan_changes(access, schemas, changes, actor, &context)?);
+            }
+        };
+        let Statement::Access(statement) = cql_syntax::parse(text)? else {
             return Err(invalid("not a statement about roles"));
         };
         // The bytes may be another node's.
         if statement.is_list() || auth::plain_password(&statement).is_some() {
             return Err(invalid(format!("{} cannot be proposed so", statement.kind())));
         }
-        let context =
-            AccessContext { current_keyspace: self.keyspace.as_deref(), datacenters, settings: self.settings };
-        Ok(auth::plan_access(access, schemas, &statement, self.requester.actor(), &context)?)
+        let context = AccessContext { current_keyspace: keyspace, datacenters, settings };
+        Ok(auth::plan_access(access, schemas, &statement, actor, &context)?)
     }
+}
+
+/// A list of changes, within its bound.
+fn changes(bytes: &[u8]) -> Result<Vec<AccessChange>, DecodeError> {
+    if bytes.len() > CHANGES_BYTES_MAX {
+        return Err(problem("more changes than are made together"));
+    }
+    auth::codec::decode(bytes).map_err(|error| problem(&error.to_string()))
 }
 
 /// A node's wish for the first superuser of the cluster.
@@ -182,7 +242,7 @@ pub(crate) fn plan_bytes(
     datacenters: &BTreeSet<String>,
 ) -> Vec<AccessChange> {
     let changes = match decode(bytes) {
-        Ok(Decoded::Statement(intention)) => intention.plan(access, schemas, datacenters).map(|plan| plan.changes).ok(),
+        Ok(Decoded::Wish(intention)) => intention.plan(access, schemas, datacenters).map(|plan| plan.changes).ok(),
         Ok(Decoded::FirstSuperuser(first)) => Some(auth::first_superuser(access, &first.name, first.hash)),
         Err(_) => None,
     };
@@ -191,7 +251,7 @@ pub(crate) fn plan_bytes(
 
 #[derive(Debug, PartialEq, Eq)]
 enum Decoded {
-    Statement(AccessIntention),
+    Wish(AccessIntention),
     FirstSuperuser(FirstSuperuser),
 }
 
@@ -204,7 +264,7 @@ fn decode(bytes: &[u8]) -> Result<Decoded, DecodeError> {
         version => return Err(DecodeError::NewerVersion { version, supported: VERSION }),
     }
     match reader.u8()? {
-        STATEMENT => AccessIntention::read(&mut reader).map(Decoded::Statement),
+        kind @ (STATEMENT | CHANGES) => AccessIntention::read(kind, &mut reader).map(Decoded::Wish),
         FIRST_SUPERUSER => FirstSuperuser::read(&mut reader).map(Decoded::FirstSuperuser),
         _ => Err(problem("unknown form")),
     }
@@ -225,6 +285,7 @@ fn problem(what: &str) -> DecodeError {
 
 #[cfg(test)]
 mod tests {
+    use auth::{Attributes, Permission, Resource};
     use schema::Schema;
 
     use super::*;
@@ -256,11 +317,66 @@ mod tests {
         ] {
             let bytes = intention.to_bytes();
             assert!(!bytes.windows(6).any(|window| window == b"geheim"));
-            assert_eq!(decode(&bytes), Ok(Decoded::Statement(intention)));
+            assert_eq!(decode(&bytes), Ok(Decoded::Wish(intention)));
             (1..bytes.len()).for_each(|length| drop(decode(&bytes[..length])));
         }
         let shown = format!("{:?}", AccessIntention::new(&create, (Actor::Maintenance, SETTINGS), None));
         assert!(!shown.contains("$2a$"), "{shown}");
+    }
+
+    #[test]
+    fn a_list_of_changes_is_the_same_after_its_way_and_shows_no_hash() {
+        let attributes = Attributes { may_log_in: true, hash: Some(PasswordHash::dummy()), ..Attributes::default() };
+        let changes = vec![
+            AccessChange::PutRole("ada".to_owned(), attributes),
+            AccessChange::Grant("ada".to_owned(), vec![(Resource::AllKeyspaces, Permission::Select.into())]),
+        ];
+        for actor in [Actor::Role("root"), Actor::Maintenance] {
+            let intention = AccessIntention::of_changes(changes.clone(), (actor, SETTINGS)).expect("it is short");
+            let bytes = intention.to_bytes();
+            assert!(!format!("{intention:?}").contains("$2a$"), "{intention:?}");
+            assert_eq!(decode(&bytes), Ok(Decoded::Wish(intention)));
+            (1..bytes.len()).for_each(|length| assert!(decode(&bytes[..length]).is_err()));
+            assert!(decode(&[&bytes[..], &[0]].concat()).is_err());
+        }
+    }
+
+    #[test]
+    fn a_list_of_changes_has_a_bound() {
+        let long = "x".repeat(255);
+        let role = |at: usize| AccessChange::DropRole(format!("{at}{}", &long[9..]));
+        let changes: Vec<_> = (0..CHANGES_BYTES_MAX / 240).map(role).collect();
+        let refused = AccessIntention::of_changes(changes.clone(), (Actor::Maintenance, SETTINGS));
+        let words = refused.expect_err("it is too long").to_string();
+        assert!(words.contains("4194304 bytes at most"), "{words}");
+        let mut bytes = vec![ACCESS, VERSION, CHANGES, 7, 2, 0];
+        bytes.extend_from_slice(&auth::codec::encode(&changes));
+        assert!(decode(&bytes).is_err());
+    }
+
+    #[test]
+    fn the_leader_makes_all_changes_of_a_superusers_list_or_none() {
+        let schema = Schema::empty();
+        let schemas = Schemas { users: &schema, system: &schema };
+        let root = Attributes { is_superuser: true, may_log_in: true, ..Attributes::default() };
+        let access = Access::default().with_all(&[
+            AccessChange::PutRole("root".to_owned(), root),
+            AccessChange::PutRole("user".to_owned(), Attributes::default()),
+            AccessChange::BootstrapDone,
+        ]);
+        let put = |name: &str| AccessChange::PutRole(name.to_owned(), Attributes::default());
+        let grant = |resource| AccessChange::Grant("ada".to_owned(), vec![(resource, Permission::Select.into())]);
+        let plan = |actor: Actor<'_>, changes: &[AccessChange]| {
+            let intention = AccessIntention::of_changes(changes.to_vec(), (actor, SETTINGS)).expect("it is short");
+            plan_bytes(&intention.to_bytes(), &access, schemas, &BTreeSet::new())
+        };
+        let good = [put("ada"), grant(Resource::AllKeyspaces)];
+        assert_eq!(plan(Actor::Role("root"), &good), good);
+        assert_eq!(plan(Actor::Maintenance, &good), good);
+        for actor in [Actor::Role("user"), Actor::Role("nobody"), Actor::Anonymous] {
+            assert_eq!(plan(actor, &good), []);
+        }
+        assert_eq!(plan(Actor::Maintenance, &[put("ada"), grant(Resource::table("ks", "t"))]), []);
     }
 
     #[test]
@@ -282,8 +398,7 @@ mod tests {
         let of = |requester: Requester, text: &str| AccessIntention {
             requester,
             settings: SETTINGS,
-            keyspace: None,
-            text: text.to_owned(),
+            wish: Wish::Statement { keyspace: None, text: text.to_owned() },
         };
         let plan = |intention: AccessIntention| {
             plan_bytes(&intention.to_bytes(), &Access::default(), schemas, &BTreeSet::new()).len()
@@ -306,8 +421,9 @@ mod tests {
             let schemas = Schemas { users: &schema, system: &schema };
             let plan = |bytes: &[u8]| plan_bytes(bytes, &Access::default(), schemas, &BTreeSet::new());
             plan(&[&[ACCESS][..], &head, &tail].concat());
-            let intention = AccessIntention { requester: Requester::Maintenance, settings: SETTINGS, keyspace: None, text };
-            plan(&intention.to_bytes());
+            let wish = Wish::Statement { keyspace: None, text };
+            plan(&AccessIntention { requester: Requester::Maintenance, settings: SETTINGS, wish }.to_bytes());
+            plan(&[&[ACCESS, VERSION, CHANGES, 7, 2, 0, 1][..], &head, &tail].concat());
         }
     }
 }

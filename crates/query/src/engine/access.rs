@@ -13,7 +13,7 @@
 
 use std::time::Duration;
 
-use auth::PasswordHash;
+use auth::{AccessChange, AccessContext, AccessError, Actor, ForeignRoles, PasswordHash, RolesImport};
 use cluster::coordinator::TimeoutKind;
 use cql_protocol::response::insert_warnings;
 use cql_protocol::{FrameHeader, write_void};
@@ -51,15 +51,73 @@ pub(super) async fn run_access(
     }
     let settings = engine.access().settings();
     let intention = AccessIntention::new(&statement, (session.actor(), settings), keyspace);
-    let warnings = match engine.control().call(LEADER, ControlRequest::Access { intention }).await {
-        Ok(ControlReply::Access(outcome)) => outcome?,
-        Ok(reply) => panic!("shard 0 answers a statement about roles with its outcome, not with {reply:?}"),
-        Err(gone) => return Err(QueryError::Server { message: gone.to_string() }),
-    };
+    let warnings = propose(engine, intention).await?;
     let start = out.len();
     write_void(out, header.version, header.stream);
     insert_warnings(out, start, &warnings);
     Ok(())
+}
+
+/// Changes that are not made.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum AccessChangesError {
+    /// They are refused, all of them, in words for who asked.
+    #[error("{0}")]
+    Refused(String),
+    /// They may or may not have been made: no leader, or no answer of it.
+    #[error("{0}")]
+    Failed(String),
+}
+
+impl From<QueryError> for AccessChangesError {
+    fn from(error: QueryError) -> Self {
+        match error {
+            QueryError::Server { message } => AccessChangesError::Failed(message),
+            other => AccessChangesError::Refused(other.to_string()),
+        }
+    }
+}
+
+/// Changes roles, permissions and networks as an actor asks for, all or none, and gives warnings. Answered when all shards of the nodes that are up have the
+/// changes; those that the state has already are no changes.
+///
+/// # Errors
+/// The actor is no superuser and not the owner of the process, or a change has no place on the state ([`auth::plan_changes`]), or there are more than
+/// [`auth::bounds::CHANGES_BYTES_MAX`] of them, or no leader answers.
+///
+/// # Panics
+/// If resources of a grant do not ascend.
+pub async fn propose_access_changes(
+    engine: &Engine,
+    actor: Actor<'_>,
+    changes: Vec<AccessChange>,
+) -> Result<Vec<String>, AccessChangesError> {
+    let settings = engine.access().settings();
+    Ok(propose(engine, AccessIntention::of_changes(changes, (actor, settings))?).await?)
+}
+
+/// Plans an import of another cluster's roles on this shard's state. [`propose_access_changes`] makes its changes.
+///
+/// # Errors
+/// The actor is no superuser and not the owner of the process.
+pub fn plan_roles_import(
+    engine: &Engine,
+    actor: Actor<'_>,
+    (foreign, replaces): (&ForeignRoles, bool),
+) -> Result<RolesImport, AccessError> {
+    let (access, catalog) = (engine.access(), engine.catalog());
+    let datacenters = datacenters(&engine.inner.coordinator.ring());
+    let context = AccessContext { current_keyspace: None, datacenters: &datacenters, settings: access.settings() };
+    auth::plan_import(access.state(), schemas(&catalog), (foreign, replaces), actor, &context)
+}
+
+/// Has shard 0 carry out an intention.
+async fn propose(engine: &Engine, intention: AccessIntention) -> Result<Vec<String>, QueryError> {
+    match engine.control().call(LEADER, ControlRequest::Access { intention }).await {
+        Ok(ControlReply::Access(outcome)) => outcome,
+        Ok(reply) => panic!("shard 0 answers a statement about roles with its outcome, not with {reply:?}"),
+        Err(gone) => Err(QueryError::Server { message: gone.to_string() }),
+    }
 }
 
 /// Refuses a statement that the session may not send or that makes no sense. A password costs no hash before.

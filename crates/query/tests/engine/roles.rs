@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use auth::{PasswordHash, Permission, Resource};
+use auth::{AccessChange, Actor, Attributes, PasswordHash, Permission, Resource};
 use cql_protocol::request::{Prepare, Request};
 use cql_protocol::{ErrorCode, QueryParams, Response, ResultBody};
 
-use query::propose_first_superuser;
+use query::{AccessChangesError, propose_access_changes, propose_first_superuser};
 
 use crate::harness::{Client, Folder, run_node, run_secured};
 use crate::requests::{KEYSPACE, must};
@@ -221,6 +221,34 @@ fn the_first_superuser_is_made_once() {
     run_secured(folder.path(), 1, |client| async move {
         assert!(!propose_first_superuser(&client.engine, "cassandra", &hash()).await, "it was dropped");
         assert!(client.engine.access().state().role("cassandra").is_none());
+    });
+}
+
+#[test]
+fn a_list_of_changes_is_made_whole_on_all_shards_or_not_at_all() {
+    let folder = Folder::new("changes");
+    run_secured(folder.path(), 2, |client| async move {
+        let owner = client.as_owner();
+        must(&owner, KEYSPACE).await;
+        must(&owner, "CREATE TABLE ks.t (k int PRIMARY KEY)").await;
+        must(&owner, "CREATE ROLE user").await;
+        let put = |name: &str| AccessChange::PutRole(name.to_owned(), Attributes::default());
+        let grant = |table: &str| {
+            AccessChange::Grant("ada".to_owned(), vec![(Resource::table("ks", table), Permission::Select.into())])
+        };
+        let ask = |actor, changes| propose_access_changes(&client.engine, actor, changes);
+        let gone = ask(Actor::Maintenance, vec![put("ada"), grant("gone")]).await;
+        let words = "Resource <table ks.gone> doesn't exist".to_owned();
+        assert_eq!(gone, Err(AccessChangesError::Refused(words)));
+        let words = "Only superusers may change roles, permissions and networks as a list of changes".to_owned();
+        assert_eq!(ask(Actor::Role("user"), vec![put("ada")]).await, Err(AccessChangesError::Refused(words)));
+        assert!(client.engine.access().state().role("ada").is_none());
+        for _ in 0..2 {
+            assert_eq!(ask(Actor::Maintenance, vec![put("ada"), grant("t")]).await, Ok(Vec::new()));
+        }
+        let listed = "permissions: role | username | resource | permission\nada | ada | <table ks.t> | SELECT";
+        assert_eq!(answer(&owner, "LIST ALL PERMISSIONS OF ada").await, listed);
+        must(&client.as_role("ada"), "SELECT * FROM ks.t").await;
     });
 }
 
