@@ -8,4 +8,5 @@ mod check;
 mod settings;
 
 pub(crate) use check::{GuardrailCheck, WatchLog, refused};
+pub(crate) use settings::TombstoneLimits;
 pub use settings::{ConsistencyLevels, Guardrails, Listed, Threshold, ThresholdUnit};

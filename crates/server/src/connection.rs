@@ -75,6 +75,10 @@ pub(crate) struct Connection {
     releaser_runs: Cell<bool>,
     /// The audit log's queue is full of entries of this client: nothing is read until it has room.
     waits_for_audit: Cell<bool>,
+    /// Bytes that may wait to be sent before the reader pauses.
+    out_bytes_max: Cell<usize>,
+    /// What is under way, held or to be audited may have become too much since the reader last looked at it.
+    has_more_under_way: Cell<bool>,
 }
 
 /// A connection whose first frame may come.
@@ -146,6 +150,7 @@ impl Connection {
         {
             session.encrypted(version, &suite);
         }
+        let out_bytes_max = server.budget.limits.unauthenticated_out_bytes_max;
         Rc::new(Connection {
             server,
             stream,
@@ -169,7 +174,15 @@ impl Connection {
             room: Notify::new(),
             releaser_runs: Cell::new(false),
             waits_for_audit: Cell::new(false),
+            out_bytes_max: Cell::new(out_bytes_max),
+            has_more_under_way: Cell::new(true),
         })
+    }
+
+    /// Requests may come from now on.
+    fn begin_requests(&self) {
+        self.started.set(true);
+        self.out_bytes_max.set(self.server.budget.limits.out_bytes_max);
     }
 
     /// How the client has to log in before it makes requests; `None`: it need not.
@@ -186,6 +199,7 @@ impl Connection {
     /// Reads nothing more until the audit log has room.
     pub(crate) fn wait_for_audit(&self) {
         self.waits_for_audit.set(true);
+        self.has_more_under_way.set(true);
     }
 
     /// The audit log has room.
@@ -226,17 +240,20 @@ impl Connection {
         }
     }
 
-    /// True if the reader must pause: too much under way, too much unsent, or an audit log without room.
+    /// True if the reader must pause: too much under way, too much unsent, or an audit log without room. A request that is answered at once makes
+    /// more unsent alone: the rest is looked at where [`Connection::has_more_under_way`] says so.
+    #[inline]
     fn is_full(&self, output: &Output) -> bool {
+        output.len() >= self.out_bytes_max.get() || self.has_more_under_way.get() && self.has_too_much_under_way(output)
+    }
+
+    fn has_too_much_under_way(&self, output: &Output) -> bool {
         let limits = &self.server.budget.limits;
-        let out_bytes_max = match self.started.get() {
-            true => limits.out_bytes_max,
-            false => limits.unauthenticated_out_bytes_max,
-        };
-        self.waits_for_audit.get()
+        let has_too_much = self.waits_for_audit.get()
             || self.tasks.get() + output.held.len() >= limits.connection_requests_max
-            || self.task_bytes.get() >= limits.connection_bytes_in_flight_max
-            || output.len() >= out_bytes_max
+            || self.task_bytes.get() >= limits.connection_bytes_in_flight_max;
+        self.has_more_under_way.set(has_too_much);
+        has_too_much
     }
 
     /// Appends an event frame for a client that registered for its kind, unless the client does not read.

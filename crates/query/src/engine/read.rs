@@ -17,6 +17,7 @@ use super::Engine;
 use super::agreed;
 use super::call::Call;
 use super::conditional::clock_seconds;
+use super::tombstones::part_reads;
 use crate::Outcome;
 use crate::error::{QueryError, invalid};
 use crate::execute::key::{check_keys, single_key, unchecked_keys};
@@ -91,7 +92,7 @@ impl Engine {
         let values = (binds, &inner.clock);
         let reply = read.reply(LongResult::new(&inner.result_bytes, inner.result_bytes_max), out);
         let mut emitter = RowEmitter::new(select, values, read.limits, read.now_in_seconds, &mut scratch.rows, reply);
-        self.watch_tombstones(&mut emitter, select, call);
+        part_reads(&mut emitter, call);
         read.resume(&mut emitter);
         let end = inner.coordinator.read_now(&plan, &command, &mut emitter);
         if emitter.wanted().is_some() || emitter.has_many_tombstones() {
@@ -148,7 +149,7 @@ impl Engine {
         let values = (binds, &self.inner.clock);
         let reply = read.reply(LongResult::new(&self.inner.result_bytes, self.inner.result_bytes_max), out);
         let mut emitter = RowEmitter::new(select, values, read.limits, read.now_in_seconds, &mut buffer, reply);
-        self.watch_tombstones(&mut emitter, select, call);
+        part_reads(&mut emitter, call);
         read.resume(&mut emitter);
         emitter.set_room(room);
         let mut scanned = None;

@@ -4,7 +4,6 @@ use std::ops::Bound;
 
 use cluster::coordinator::{Failure, Refusal, ReplicaError};
 use mutation::{KeyRange, Slice};
-use schema::system_keyspaces;
 use topology::ConsistencyLevel;
 
 use super::Engine;
@@ -23,15 +22,6 @@ const TOMBSTONES: &str = "tombstones";
 const GROUPED_ROWS_PER_READ: u32 = 10_000;
 
 impl Engine {
-    /// Has the tombstones judged that the reads of a statement meet, unless the table is the server's own.
-    #[inline]
-    pub(super) fn watch_tombstones(&self, emitter: &mut RowEmitter<'_>, select: &Select, call: &Call<'_>) {
-        if !system_keyspaces::is_local(&select.table.keyspace) {
-            let page = page_size(call).unwrap_or(GROUPED_ROWS_PER_READ);
-            emitter.watch_tombstones(self.inner.guardrails.tombstones, page);
-        }
-    }
-
     /// Words and logs what reads met. `range`: the tokens that were scanned; without them each read was of one partition.
     pub(super) fn tell_tombstones(
         &self,
@@ -83,6 +73,14 @@ impl Engine {
         let error = QueryError::Read { error: Failure::Failed { received: 0, refusals }, level, required };
         let warnings = if node == here { warnings } else { Vec::new() };
         Ok(QueryError::Warned { error: Box::new(error), warnings })
+    }
+}
+
+/// Has the reads that groups are made of end where a page does, as far as their tombstones are judged.
+#[inline]
+pub(super) fn part_reads(emitter: &mut RowEmitter<'_>, call: &Call<'_>) {
+    if emitter.is_grouping() {
+        emitter.set_rows_per_read(page_size(call).unwrap_or(GROUPED_ROWS_PER_READ));
     }
 }
 

@@ -27,7 +27,6 @@ use super::row_source::{Cells, Maker, Number, RowSource, RowValues};
 use super::tombstones::{ManyTombstones, TombstoneCount};
 use crate::clock::TimestampClock;
 use crate::error::QueryError;
-use crate::guardrails::Threshold;
 use crate::plan::{Binds, Output, Select, Selected};
 
 pub(crate) use self::cells::RowCells;
@@ -164,15 +163,22 @@ impl<'e> RowEmitter<'e> {
             stopped_at: None,
             error: None,
             length: ResultLength::new(long, limits.is_paged),
-            tombstones: TombstoneCount::new(TombstoneRule::new(&select.table, now_in_seconds, select.reads_statics())),
+            tombstones: TombstoneCount::new(
+                TombstoneRule::new(&select.table, now_in_seconds, select.reads_statics()),
+                select.tombstones,
+            ),
         }
     }
 
-    /// Has tombstones judged that a read meets. Groups are made of reads of so many rows each.
+    /// True if rows are added to groups.
     #[inline]
-    pub(crate) fn watch_tombstones(&mut self, threshold: Threshold, rows_per_read: u32) {
-        let rows_max = if self.group.is_some() { rows_per_read } else { u32::MAX };
-        self.tombstones.set_threshold(threshold, rows_max);
+    pub(crate) fn is_grouping(&self) -> bool {
+        self.group.is_some()
+    }
+
+    /// Groups are made of reads of so many rows each, whose tombstones are judged.
+    pub(crate) fn set_rows_per_read(&mut self, rows: u32) {
+        self.tombstones.set_rows_max(rows);
     }
 
     /// Whether the client is to be told of tombstones.

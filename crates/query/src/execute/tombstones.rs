@@ -3,15 +3,12 @@
 use mutation::{LiveRow, TombstoneRule};
 use topology::Token;
 
-use crate::guardrails::Threshold;
+use crate::guardrails::TombstoneLimits;
 
 /// Counts what one read after the other meets.
 pub(crate) struct TombstoneCount<'e> {
     rule: TombstoneRule<'e>,
-    /// More are worth a word,
-    warn: u32,
-    /// and more than that end the read.
-    fail: u32,
+    limits: TombstoneLimits,
     /// After so many rows a read that goes on counts as the next.
     rows_max: u32,
     live_rows: u32,
@@ -35,13 +32,12 @@ pub(crate) struct ManyTombstones {
 }
 
 impl<'e> TombstoneCount<'e> {
-    /// A count by `rule`.
+    /// A count by `rule`, against `limits`.
     #[inline]
-    pub(crate) fn new(rule: TombstoneRule<'e>) -> Self {
+    pub(crate) fn new(rule: TombstoneRule<'e>, limits: TombstoneLimits) -> Self {
         TombstoneCount {
             rule,
-            warn: u32::MAX,
-            fail: u32::MAX,
+            limits,
             rows_max: u32::MAX,
             live_rows: 0,
             tombstones: 0,
@@ -50,13 +46,9 @@ impl<'e> TombstoneCount<'e> {
         }
     }
 
-    /// Says how many are too many, and how many rows a read takes.
-    #[inline]
-    pub(crate) fn set_threshold(&mut self, threshold: Threshold, rows_max: u32) {
+    /// Says how many rows a read takes.
+    pub(crate) fn set_rows_max(&mut self, rows_max: u32) {
         self.rows_max = rows_max;
-        // A negative end is below any number.
-        let end = |end: Option<i64>| end.map_or(u32::MAX, |end| u32::try_from(end.max(0)).unwrap_or(u32::MAX));
-        (self.warn, self.fail) = (end(threshold.warn), end(threshold.fail));
     }
 
     /// Counts a row that lives, and what in it does not.
@@ -89,13 +81,13 @@ impl<'e> TombstoneCount<'e> {
     /// Whether there are so many that the read is to fail.
     #[inline]
     pub(crate) fn are_too_many(&self) -> bool {
-        self.tombstones > self.fail
+        self.tombstones > self.limits.fail
     }
 
     /// Whether the client is to be told of tombstones.
     #[inline]
     pub(crate) fn are_many(&self) -> bool {
-        self.tombstones > self.warn.min(self.fail) || !self.found.is_empty()
+        self.tombstones > self.limits.warn.min(self.limits.fail) || !self.found.is_empty()
     }
 
     /// Whether the read has taken its rows.
@@ -107,9 +99,9 @@ impl<'e> TombstoneCount<'e> {
     /// A read is over: the next counts anew. `key` is the partition's, if it was of one.
     #[inline]
     pub(crate) fn end_read(&mut self, key: &[u8]) {
-        if self.tombstones > self.warn {
+        if self.tombstones > self.limits.warn {
             // The one too many is the last that is looked at.
-            let tombstones = self.tombstones.min(self.fail.saturating_add(1));
+            let tombstones = self.tombstones.min(self.limits.fail.saturating_add(1));
             let (live_rows, token) = (self.live_rows, self.token);
             self.found.push(ManyTombstones { live_rows, tombstones, token, key: key.to_vec() });
         }

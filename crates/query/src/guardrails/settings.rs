@@ -11,6 +11,28 @@ pub struct Threshold {
     pub fail: Option<i64>,
 }
 
+/// How many tombstones one read may meet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct TombstoneLimits {
+    /// More are worth a word,
+    pub(crate) warn: u32,
+    /// and more than that end the read.
+    pub(crate) fail: u32,
+}
+
+impl TombstoneLimits {
+    /// Any number of them.
+    pub(crate) const NONE: TombstoneLimits = TombstoneLimits { warn: u32::MAX, fail: u32::MAX };
+}
+
+impl From<Threshold> for TombstoneLimits {
+    fn from(threshold: Threshold) -> TombstoneLimits {
+        // A negative end is below any number.
+        let end = |end: Option<i64>| end.map_or(u32::MAX, |end| u32::try_from(end.max(0)).unwrap_or(u32::MAX));
+        TombstoneLimits { warn: end(threshold.warn), fail: end(threshold.fail) }
+    }
+}
+
 impl Threshold {
     /// Whether either end is set.
     #[inline]
@@ -239,5 +261,18 @@ impl Guardrails {
     /// Whether the values that a write sets are to be looked at.
     pub(crate) fn guards_values(&self) -> bool {
         self.column_value_size.is_on() || self.collection_size.is_on() || self.items_per_collection.is_on()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_end_that_is_off_is_above_any_number_of_tombstones_and_a_negative_one_below() {
+        let of = |warn, fail| TombstoneLimits::from(Threshold { warn, fail });
+        assert_eq!(of(None, None), TombstoneLimits::NONE);
+        assert_eq!(of(Some(-1), Some(i64::MAX)), TombstoneLimits { warn: 0, fail: u32::MAX });
+        assert_eq!(of(Some(1_000), Some(100_000)), TombstoneLimits { warn: 1_000, fail: 100_000 });
     }
 }

@@ -11,6 +11,7 @@ use super::expression::{Expression, constant_calls};
 use super::keys::{ClusteringChoice, InList, KeyChoice, SliceEnd};
 use super::operand::Operand;
 use super::selection::{JsonColumn, Output, Part, Selected};
+use crate::guardrails::TombstoneLimits;
 
 /// A planned SELECT.
 #[derive(Debug)]
@@ -65,6 +66,8 @@ pub(crate) struct Select {
     pub(crate) limit: Option<Operand>,
     /// PER PARTITION LIMIT.
     pub(crate) per_partition_limit: Option<Operand>,
+    /// The tombstones that each of its reads may meet.
+    pub(crate) tombstones: TombstoneLimits,
 }
 
 /// A column that a SELECT names in what it selects.

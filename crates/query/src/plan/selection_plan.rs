@@ -17,7 +17,7 @@ use super::{
 };
 use crate::catalog::Found;
 use crate::error::{QueryError, invalid};
-use crate::guardrails::{Guardrails, refused};
+use crate::guardrails::{Guardrails, TombstoneLimits, refused};
 
 /// What Cassandra says where rows would have to be looked at to be left out: that it can be allowed, or that it cannot be.
 fn needs_filtering(guardrails: &Guardrails) -> QueryError {
@@ -123,6 +123,11 @@ pub(super) fn plan(
         is_distinct: select.distinct,
         limit,
         per_partition_limit,
+        // Those in the server's own tables are nobody's to avoid.
+        tombstones: match system_keyspaces::is_local(&table.keyspace) {
+            true => TombstoneLimits::NONE,
+            false => context.guardrails.tombstones.into(),
+        },
     };
     plan.has_constant_calls = !plan.constant_calls().is_empty();
     restrict(&mut plan, restrictions, (allow_filtering, context.guardrails))?;

@@ -83,16 +83,25 @@ impl Connection {
         };
         let reply = output.ready.get(start..).unwrap_or_default();
         let arrived = self.server.runtime.poll_start();
-        let kind = match outcome {
-            Outcome::MustWait | Outcome::OfShard(_) => RequestKind::Other,
-            _ => self.server.requests.borrow_mut().classify(header.opcode, reply),
+        let synced_by = match outcome {
+            Outcome::Ready => None,
+            Outcome::AfterSync(sequence) => Some(sequence),
+            Outcome::OfShard(shard) => {
+                self.hand_over(shard, header, Vec::from(body), output);
+                return Ok(());
+            }
+            Outcome::MustWait => {
+                self.spawn(header, Vec::from(body), false, output);
+                return Ok(());
+            }
         };
-        if matches!(outcome, Outcome::Ready | Outcome::AfterSync(_)) && !self.server.auditing.is_off() {
+        let kind = self.server.requests.borrow_mut().classify(header.opcode, reply);
+        if !self.server.auditing.is_off() {
             let keyspace = self.session.keyspace();
             self.server.auditing.request(self, Audited { header, body, reply, keyspace: keyspace.as_deref(), arrived });
         }
-        match outcome {
-            Outcome::Ready => {
+        match synced_by {
+            None => {
                 let reply_bytes = output.ready.len() - start;
                 if reply_bytes >= self.server.budget.limits.large_reply_bytes {
                     let micros = micros_between(arrived, self.server.runtime.now());
@@ -100,16 +109,15 @@ impl Connection {
                 }
                 output.unsettled.note(kind, arrived);
             }
-            Outcome::AfterSync(sequence) => {
+            Some(sequence) => {
                 // The reply was written where it would have gone without the wait: a copy of a few bytes is cheaper than
                 // asking the engine twice or writing all replies to a second buffer.
                 let frame = output.ready.get(start..).unwrap_or_default();
                 let id = request::first_prepared(header.opcode, message);
                 output.held.push(sequence, header.stream, frame, HeldRequest { kind, arrived, id });
+                self.has_more_under_way.set(true);
                 output.ready.truncate(start);
             }
-            Outcome::OfShard(shard) => self.hand_over(shard, header, Vec::from(body), output),
-            Outcome::MustWait => self.spawn(header, Vec::from(body), false, output),
         }
         Ok(())
     }
@@ -208,6 +216,7 @@ impl Connection {
         }
         self.tasks.set(self.tasks.get() + 1);
         self.task_bytes.set(self.task_bytes.get() + length);
+        self.has_more_under_way.set(true);
         let keyspace = if self.server.auditing.is_off() { None } else { self.session.keyspace() };
         Some(UnderWay { header: *header, length, arrived: self.server.runtime.poll_start(), keyspace })
     }

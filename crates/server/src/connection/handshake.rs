@@ -31,7 +31,7 @@ pub(super) fn before_startup(
                     match connection.must_log_in() {
                         None => {
                             write_ready(&mut output.ready, header.version, header.stream);
-                            connection.started.set(true);
+                            connection.begin_requests();
                             connection.server.auditing.maintenance(connection);
                         }
                         Some(logins) if !login::at_startup(connection, logins, header, output) => return Ok(()),

@@ -172,5 +172,5 @@ fn log_in(connection: &Connection, role: &str) {
         query::list_client(&connection.server.engine, &connection.session, address);
     }
     connection.counted.logged_in();
-    connection.started.set(true);
+    connection.begin_requests();
 }
