@@ -6,11 +6,15 @@ use cql_syntax::AccessStatement;
 
 use crate::check::{Actor, Subject};
 use crate::error::{AccessError, invalid, unauthorized};
+use crate::networks::NetworkRules;
 use crate::permission::{Permission, PermissionSet};
 use crate::plan::exists;
 use crate::resource::Resource;
 use crate::snapshot::Access;
 use crate::statement::{Schemas, resource_of};
+
+/// The datacenters of a role that is not restricted to any.
+const ALL: &str = "ALL";
 
 /// A row of LIST ROLES or LIST USERS.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,7 +55,7 @@ pub enum Listed {
     Permissions(Vec<PermissionRow>),
 }
 
-/// Answers a LIST for a session in this keyspace, or refuses it.
+/// Answers a LIST for a session in this keyspace, or refuses it. Where roles are not restricted to datacenters, all of them have `ALL`, as in Cassandra.
 ///
 /// # Panics
 /// If it is another statement: [`crate::plan_access`] plans those.
@@ -60,12 +64,13 @@ pub fn list(
     schemas: Schemas<'_>,
     statement: &AccessStatement,
     current_keyspace: Option<&str>,
+    rules: NetworkRules,
 ) -> Result<Listed, AccessError> {
     match statement {
         AccessStatement::ListRoles { of, is_recursive } => {
-            list_roles(subject, of.as_deref(), *is_recursive).map(Listed::Roles)
+            list_roles(subject, of.as_deref(), *is_recursive).map(|rows| Listed::Roles(by_rules(rows, rules)))
         }
-        AccessStatement::ListUsers => list_users(subject).map(Listed::Users),
+        AccessStatement::ListUsers => list_users(subject).map(|rows| Listed::Users(by_rules(rows, rules))),
         AccessStatement::ListPermissions { permissions, on, of, is_recursive } => {
             let on = on.as_ref().map(|on| resource_of(on, schemas, current_keyspace)).transpose()?;
             let (permissions, of) = (permissions.into(), of.as_deref());
@@ -180,12 +185,19 @@ fn ensure_may_view(subject: &Subject<'_>, of: Option<&str>) -> Result<(), Access
     }
 }
 
+fn by_rules(mut rows: Vec<RoleRow>, rules: NetworkRules) -> Vec<RoleRow> {
+    if !rules.checks_datacenters {
+        rows.iter_mut().for_each(|row| ALL.clone_into(&mut row.datacenters));
+    }
+    rows
+}
+
 fn row(access: &Access, name: &str) -> Option<RoleRow> {
     let role = access.role(name)?;
     let attributes = role.attributes();
     let datacenters = match role.datacenters() {
         _ if !attributes.may_log_in => "n/a".to_owned(),
-        names if names.is_empty() || access.is_superuser(name) => "ALL".to_owned(),
+        names if names.is_empty() || access.is_superuser(name) => ALL.to_owned(),
         names => names.iter().map(String::as_str).collect::<Vec<_>>().join(", "),
     };
     Some(RoleRow {

@@ -6,6 +6,7 @@
 mod cidr;
 #[cfg(test)]
 mod tests;
+mod unenforced;
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -14,6 +15,7 @@ use crate::error::{AccessError, unauthorized};
 use crate::snapshot::Access;
 
 pub use cidr::{Cidr, CidrError};
+pub use unenforced::{ensure_enforced, leave_out_unenforced};
 
 /// Handling of addresses: `cidr_authorizer` and its mode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -10,6 +10,7 @@ use schema::change::SchemaChange;
 use schema::{Column, ColumnId, ColumnKind, KeyspaceDef, Schema, Table, TableId, TableOptions};
 use topology::ReplicationStrategy;
 
+use crate::networks::{CidrMode, NetworkRules};
 use crate::samples::superuser;
 use crate::{
     Access, AccessContext, AccessError, AccessPlan, Actor, Listed, PasswordHash, PermissionRow, Resource, RoleRow,
@@ -18,6 +19,9 @@ use crate::{
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/oracle-guarded");
 const STRICT: Settings = Settings { authenticates: true, has_passwords: true, authorizes: true };
+/// The rules of the server that gave the answers.
+const NETWORKS: NetworkRules =
+    NetworkRules { checks_datacenters: true, cidr_mode: CidrMode::Enforce, cidr_checks_superusers: false };
 const KEYSPACE: &str = "ks";
 const SUPERUSER: &str = "cassandra";
 
@@ -165,7 +169,8 @@ impl World {
         );
         if is_list {
             let subject = Subject::new(&self.access, Actor::Role(role), STRICT);
-            return list(&subject, schemas, &statement, Some(KEYSPACE)).map_or_else(refused, |listed| rows(&listed));
+            return list(&subject, schemas, &statement, Some(KEYSPACE), NETWORKS)
+                .map_or_else(refused, |listed| rows(&listed));
         }
         set_hash(&mut statement, &PasswordHash::dummy());
         match plan_access(&self.access, schemas, &statement, Actor::Role(role), &context) {

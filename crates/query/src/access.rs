@@ -8,6 +8,7 @@ mod snapshot;
 
 use std::collections::BTreeSet;
 
+use auth::networks::{NetworkRules, ensure_enforced};
 use auth::{AccessContext, Actor, Schemas};
 use cql_syntax::AccessStatement;
 use topology::Ring;
@@ -36,13 +37,14 @@ pub(crate) fn check(
     statement: &AccessStatement,
     (snapshot, actor): (&AccessSnapshot, Actor<'_>),
     (catalog, ring): (&Catalog, &Ring),
-    keyspace: Option<&str>,
+    (keyspace, rules): (Option<&str>, NetworkRules),
 ) -> Result<(), QueryError> {
     if statement.is_list() {
-        return Ok(auth::list(&snapshot.subject(actor), schemas(catalog), statement, keyspace).map(drop)?);
+        return Ok(auth::list(&snapshot.subject(actor), schemas(catalog), statement, keyspace, rules).map(drop)?);
     }
     let datacenters = datacenters(ring);
     let context =
         AccessContext { current_keyspace: keyspace, datacenters: &datacenters, settings: snapshot.settings() };
-    Ok(auth::check_access(snapshot.state(), schemas(catalog), statement, actor, &context)?)
+    auth::check_access(snapshot.state(), schemas(catalog), statement, actor, &context)?;
+    Ok(ensure_enforced(statement, rules)?)
 }

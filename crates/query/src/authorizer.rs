@@ -59,6 +59,11 @@ impl Authorizer {
         self.is_on
     }
 
+    /// The datacenters and addresses that roles are refused by.
+    pub(crate) fn rules(&self) -> NetworkRules {
+        self.rules
+    }
+
     /// Roles and permissions as the shard sees them now.
     pub(crate) fn snapshot(&self) -> Rc<AccessSnapshot> {
         self.snapshot.borrow().clone()

@@ -9,6 +9,11 @@ use crate::oracle::session::Session;
 const GUARDED: &str = "\
 authenticator: PasswordAuthenticator
 authorizer: CassandraAuthorizer
+network_authorizer: CassandraNetworkAuthorizer
+cidr_authorizer:
+  class_name: CassandraCIDRAuthorizer
+  parameters:
+    cidr_authorizer_mode: ENFORCE
 dynamic_data_masking_enabled: true
 auth_superuser_salted_password: $2a$04$abcdefghijklmnopqrstuupECqE3.KFtytTZJFI/DU/4Xz5o6X3TG
 ";

@@ -113,3 +113,19 @@ fn permissions_are_listed_to_those_who_may_see_them() {
     let listed = list_permissions(&user, schemas(), PermissionSet::ALL, None, None, true);
     assert_eq!(listed, Err(invalid(words)));
 }
+
+#[test]
+fn all_datacenters_are_listed_where_roles_are_not_restricted_to_any() {
+    let access = access();
+    let datacenters = |text: &str, checks_datacenters| {
+        let Ok(cql_syntax::Statement::Access(statement)) = cql_syntax::parse(text) else { panic!("it is a LIST") };
+        let rules = NetworkRules { checks_datacenters, ..NetworkRules::default() };
+        let listed = list(&subject(&access, "root"), schemas(), &statement, None, rules).expect("it is listed");
+        let (Listed::Roles(rows) | Listed::Users(rows)) = listed else { panic!("these are roles") };
+        rows.into_iter().map(|row| row.datacenters).collect::<Vec<_>>()
+    };
+    assert_eq!(datacenters("LIST ROLES OF user", true), ["n/a", "n/a", "dc1, dc2"]);
+    assert_eq!(datacenters("LIST ROLES OF user", false), ["ALL", "ALL", "ALL"]);
+    assert_eq!(datacenters("LIST USERS", true), ["ALL", "ALL", "ALL", "dc1, dc2"]);
+    assert_eq!(datacenters("LIST USERS", false), ["ALL"; 4]);
+}

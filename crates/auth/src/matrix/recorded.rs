@@ -8,6 +8,7 @@ use cql_syntax::{AccessStatement, Statement};
 use cql_types::CqlType;
 
 use super::*;
+use crate::networks::{CidrMode, NetworkRules};
 use crate::samples::{grant, login, member, schemas, superuser};
 use crate::{
     Access, AccessChange, AccessContext, AccessError, Actor, Attributes, Listed, PermissionSet, Schemas, Settings,
@@ -16,6 +17,9 @@ use crate::{
 
 const RECORDED: &str = include_str!("../../../../tests/access/matrix.txt");
 const STRICT: Settings = Settings { authenticates: true, has_passwords: true, authorizes: true };
+/// The rules of the server that gave the answers.
+const NETWORKS: NetworkRules =
+    NetworkRules { checks_datacenters: true, cidr_mode: CidrMode::Enforce, cidr_checks_superusers: false };
 const ALLOWED: &str = "allowed";
 /// Differences of one statement that a failure shows.
 const SHOWN_MAX: usize = 3;
@@ -160,14 +164,14 @@ fn judge_access(
     let context = AccessContext { current_keyspace: None, datacenters: &datacenters, settings: STRICT };
     match statement {
         AccessStatement::ListRoles { of: None, .. } | AccessStatement::ListUsers => {
-            let (Listed::Roles(rows) | Listed::Users(rows)) = list(subject, schemas, statement, None)? else {
+            let (Listed::Roles(rows) | Listed::Users(rows)) = list(subject, schemas, statement, None, NETWORKS)? else {
                 panic!("it lists roles")
             };
             let first = rows.first().map(|row| row.role.as_str()).unwrap_or_default();
             Ok(format!("{ALLOWED}, {} rows, the first of {first}", rows.len()))
         }
         AccessStatement::ListRoles { .. } | AccessStatement::ListPermissions { .. } => {
-            list(subject, schemas, statement, None).map(|_| ALLOWED.to_owned())
+            list(subject, schemas, statement, None, NETWORKS).map(|_| ALLOWED.to_owned())
         }
         _ => {
             let checked = crate::check_access(subject.access(), schemas, statement, subject.actor(), &context);

@@ -151,3 +151,63 @@ fn a_node_enforces_the_rules_that_it_has() {
     assert_eq!(refusal("dc2", Some("10.9.0.1"), rules(false, CidrMode::Monitor)), Ok(CidrVerdict::Monitored));
     assert_eq!(refusal("dc1", None, rules(true, CidrMode::Enforce)), accepted, "a session without an address");
 }
+
+fn statement(text: &str) -> cql_syntax::AccessStatement {
+    match cql_syntax::parse(text) {
+        Ok(cql_syntax::Statement::Access(statement)) => statement,
+        other => panic!("not a statement about roles: {other:?}"),
+    }
+}
+
+const NO_DATACENTERS: &str = "ACCESS TO DATACENTERS has no effect: network_authorizer is AllowAllNetworkAuthorizer, and the role may use all datacenters";
+const NO_ADDRESSES: &str = "ACCESS FROM CIDRS is not enforced: cidr_authorizer is AllowAllCIDRAuthorizer, and the role may connect from all addresses";
+
+#[test]
+fn what_is_not_enforced_is_left_out_or_warned_of() {
+    let restricted = "CREATE ROLE 'r' WITH LOGIN = true AND ACCESS TO DATACENTERS {'a'} AND ACCESS FROM CIDRS {'g'}";
+    let groups_alone = "CREATE ROLE 'r' WITH LOGIN = true AND ACCESS FROM CIDRS {'g'}";
+    let altered = "ALTER ROLE 'r' WITH ACCESS FROM CIDRS {'g'}";
+    let free = "CREATE ROLE 'r' WITH ACCESS FROM ALL CIDRS";
+    let rules =
+        |checks_datacenters, cidr_mode| NetworkRules { checks_datacenters, cidr_mode, ..NetworkRules::default() };
+    let both = [NO_DATACENTERS, NO_ADDRESSES];
+    for (text, rules, left, warnings) in [
+        (restricted, rules(false, CidrMode::Off), groups_alone, &both[..]),
+        (restricted, rules(false, CidrMode::Monitor), groups_alone, &both[..1]),
+        (restricted, rules(true, CidrMode::Off), restricted, &both[1..]),
+        (restricted, rules(true, CidrMode::Enforce), restricted, &[]),
+        (altered, rules(false, CidrMode::Off), altered, &both[1..]),
+        (altered, rules(false, CidrMode::Enforce), altered, &[]),
+        (free, rules(false, CidrMode::Off), free, &[]),
+        (
+            "CREATE ROLE 'r' WITH LOGIN = true AND ACCESS TO ALL DATACENTERS",
+            rules(false, CidrMode::Off),
+            "CREATE ROLE 'r' WITH LOGIN = true",
+            &[],
+        ),
+    ] {
+        let mut statement = statement(text);
+        assert_eq!(leave_out_unenforced(&mut statement, rules), warnings, "{text}");
+        assert_eq!(statement.to_string(), left);
+        assert_eq!(
+            leave_out_unenforced(&mut statement, rules).len(),
+            warnings.len() - usize::from(warnings.contains(&NO_DATACENTERS))
+        );
+    }
+}
+
+#[test]
+fn datacenters_are_altered_only_where_they_are_enforced() {
+    let on = NetworkRules { checks_datacenters: true, ..NetworkRules::default() };
+    let refused =
+        Err(crate::error::invalid("ACCESS TO DATACENTERS operations not supported by AllowAllNetworkAuthorizer"));
+    for restriction in ["DATACENTERS {'a'}", "ALL DATACENTERS"] {
+        let altered = statement(&format!("ALTER ROLE r WITH LOGIN = true AND ACCESS TO {restriction}"));
+        assert_eq!(ensure_enforced(&altered, NetworkRules::default()), refused);
+        assert_eq!(ensure_enforced(&altered, on), Ok(()));
+        let created = statement(&format!("CREATE ROLE r WITH ACCESS TO {restriction}"));
+        assert_eq!(ensure_enforced(&created, NetworkRules::default()), Ok(()));
+    }
+    let other = statement("ALTER ROLE r WITH ACCESS FROM CIDRS {'g'}");
+    assert_eq!(ensure_enforced(&other, NetworkRules::default()), Ok(()));
+}

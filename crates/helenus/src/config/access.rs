@@ -1,12 +1,14 @@
-//! Logins and permissions: `authenticator`, `authorizer`, the first superuser and the maintenance socket, in Cassandra's words and in ScyllaDB's.
+//! Logins, permissions and networks: `authenticator`, `authorizer`, `network_authorizer`, `cidr_authorizer`, the first superuser and the maintenance socket, in Cassandra's words and in ScyllaDB's.
 //!
 //! An authenticator or authorizer that is not there stops the start: running open instead would be a trap.
 
 mod certificates;
+mod networks;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use auth::networks::NetworkRules;
 use auth::{PasswordHash, Settings as Checks, bounds};
 use login::{Certificates, Hasher};
 use planted::Planted;
@@ -14,6 +16,7 @@ use server::{Logins, Proofs};
 use tls::ClientCertificates;
 
 use self::certificates::CertificateSettings;
+use self::networks::NetworkSettings;
 use super::arguments::Arguments;
 use super::place::Place;
 use super::yaml::Node;
@@ -106,6 +109,8 @@ pub struct AccessConfig {
     pub certificates: Option<Certificates>,
     /// The checks of roles.
     pub authorizer: Authorizer,
+    /// The datacenters and addresses that roles are refused by.
+    pub networks: NetworkRules,
     /// Threads that compute hashes, and how long verifications are remembered.
     pub logins: login::Settings,
     /// The name of the first superuser.
@@ -125,6 +130,7 @@ impl AccessConfig {
             authenticator: Authenticator::AllowAll,
             certificates: None,
             authorizer: Authorizer::AllowAll,
+            networks: NetworkRules::default(),
             logins: login::Settings::default(),
             superuser: SUPERUSER.to_owned(),
             superuser_hash: None,
@@ -162,7 +168,12 @@ impl AccessConfig {
             ("role_manager", ROLE_MANAGER.to_owned()),
         ];
         let queries = queries.map(|queries| ("auth_certificate_role_queries", queries));
-        queries.into_iter().chain(all).map(|(key, value)| (key.to_owned(), Some(value))).collect()
+        queries
+            .into_iter()
+            .chain(all)
+            .chain(networks::shown(self.networks))
+            .map(|(key, value)| (key.to_owned(), Some(value)))
+            .collect()
     }
 }
 
@@ -172,6 +183,7 @@ pub struct AccessSettings {
     authenticator: Option<Authenticator>,
     certificates: CertificateSettings,
     authorizer: Option<Authorizer>,
+    networks: NetworkSettings,
     validity: Option<Duration>,
     threads: Option<usize>,
     superuser: Option<String>,
@@ -189,6 +201,8 @@ impl AccessSettings {
             }
             "auth_certificate_role_queries" => self.certificates.read_queries(place, value)?,
             "authorizer" => self.authorizer = Some(authorizer(place.class(value)?).map_err(|why| place.wrong(why))?),
+            "network_authorizer" => self.networks.read_network(place, value)?,
+            "cidr_authorizer" => self.networks.read_cidr(place, value)?,
             "role_manager" => place.must_be_class(value, ROLE_MANAGER)?,
             "credentials_validity" => self.validity = Some(place.duration(value)?),
             "native_transport_max_auth_threads" => self.threads = Some(place.number(value)?),
@@ -202,6 +216,11 @@ impl AccessSettings {
             _ => return Ok(false),
         }
         Ok(true)
+    }
+
+    /// The parts of keys that were given and have no effect; each is told once.
+    pub(super) fn take_pointless(&mut self) -> Vec<String> {
+        self.networks.take_pointless()
     }
 
     /// Lets the flags that were given win over the file.
@@ -256,6 +275,7 @@ impl AccessSettings {
             let reason = format!("{} can't be used with {}", authenticator.class(), authorizer.class());
             return Err(ConfigError::Access { reason });
         }
+        let networks = self.networks.complete(authenticator).map_err(|reason| ConfigError::Access { reason })?;
         let default = login::Settings::default();
         // Below 1, Cassandra runs logins among requests; here they always have a thread.
         let threads = self.threads.map_or(default.threads, |threads| threads.max(1));
@@ -272,6 +292,7 @@ impl AccessSettings {
             authenticator,
             certificates,
             authorizer,
+            networks,
             logins: login::Settings { threads, validity: self.validity.unwrap_or(default.validity) },
             superuser: self.superuser.unwrap_or_else(|| SUPERUSER.to_owned()),
             superuser_hash: self.superuser_hash,

@@ -31,6 +31,7 @@ pub fn read(name: &str, text: &str, settings: &mut Settings, pointless: &mut Vec
         if !apply(&place, &entry, settings)? {
             pointless.push(entry.key);
         }
+        pointless.append(&mut settings.access.take_pointless());
     }
     Ok(())
 }

@@ -47,12 +47,8 @@ const REFUSED: [(&str, &str); 2] = [
 ];
 
 /// Classes without their package: the key's only one.
-const CLASSES: [(&str, &str); 4] = [
-    ("network_authorizer", "AllowAllNetworkAuthorizer"),
-    ("cidr_authorizer", "AllowAllCIDRAuthorizer"),
-    ("internode_authenticator", "AllowAllInternodeAuthenticator"),
-    ("partitioner", "Murmur3Partitioner"),
-];
+const CLASSES: [(&str, &str); 2] =
+    [("internode_authenticator", "AllowAllInternodeAuthenticator"), ("partitioner", "Murmur3Partitioner")];
 
 /// Mappings in which nothing may be enabled.
 const OPTIONS: [&str; 3] = ["full_query_logging_options", "startup_checks", "transparent_data_encryption_options"];

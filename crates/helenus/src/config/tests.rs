@@ -319,12 +319,12 @@ fn what_is_not_there_is_refused() {
         ),
         ("role_manager: LdapRoleManager", "LdapRoleManager is not supported yet, only CassandraRoleManager"),
         (
-            "network_authorizer: CassandraNetworkAuthorizer",
-            "CassandraNetworkAuthorizer is not supported yet, only AllowAllNetworkAuthorizer",
+            "network_authorizer: com.example.NetworkAuthorizer",
+            "NetworkAuthorizer is not supported yet, only AllowAllNetworkAuthorizer and CassandraNetworkAuthorizer",
         ),
         (
-            "cidr_authorizer:\n  class_name: CassandraCIDRAuthorizer",
-            "CassandraCIDRAuthorizer is not supported yet, only AllowAllCIDRAuthorizer",
+            "cidr_authorizer:\n  class_name: com.example.Ranges",
+            "Ranges is not supported yet, only AllowAllCIDRAuthorizer and CassandraCIDRAuthorizer",
         ),
         ("partitioner: RandomPartitioner", "RandomPartitioner is not supported yet, only Murmur3Partitioner"),
         ("transparent_data_encryption_options:\n  enabled: true", "enabled: true is not supported yet"),

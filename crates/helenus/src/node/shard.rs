@@ -252,6 +252,7 @@ impl ShardNode {
         let spare = self.config.memory_bytes / u64::from(self.runtime.shard_count()) / 10;
         options.result_bytes_max = usize::try_from(spare).unwrap_or(usize::MAX).max(RESULT_BYTES_MIN);
         options.masks_enabled = self.config.masks_enabled;
+        options.network_rules = self.config.access.networks;
         options.hints = self.config.hints.clone();
         options.timeouts = self.config.timeouts;
         let host = node.listen_address.to_string();

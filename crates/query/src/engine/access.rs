@@ -37,21 +37,23 @@ pub(super) async fn run_access(
     keyspace: Option<&str>,
     out: &mut Vec<u8>,
 ) -> Result<(), QueryError> {
+    let rules = engine.inner.authorizer.rules();
     if statement.is_list() {
         let (access, catalog) = (engine.access(), engine.catalog());
-        let listed = auth::list(&access.subject(session.actor()), schemas(&catalog), statement, keyspace)?;
+        let listed = auth::list(&access.subject(session.actor()), schemas(&catalog), statement, keyspace, rules)?;
         write_listed(&listed, header, out);
         return Ok(());
     }
     check_access(engine, session, statement, keyspace)?;
     let mut statement = statement.clone();
+    let mut warnings = auth::networks::leave_out_unenforced(&mut statement, rules);
     if let Some(password) = auth::plain_password(&statement) {
         let hash = hash(engine, password.to_owned(), session).await?;
         auth::set_hash(&mut statement, &hash);
     }
     let settings = engine.access().settings();
     let intention = AccessIntention::new(&statement, (session.actor(), settings), keyspace);
-    let warnings = propose(engine, intention).await?;
+    warnings.extend(propose(engine, intention).await?);
     let start = out.len();
     write_void(out, header.version, header.stream);
     insert_warnings(out, start, &warnings);
@@ -128,7 +130,8 @@ pub(super) fn check_access(
     keyspace: Option<&str>,
 ) -> Result<(), QueryError> {
     let (access, catalog, ring) = (engine.access(), engine.catalog(), engine.inner.coordinator.ring());
-    check(statement, (&access, session.actor()), (&catalog, &ring), keyspace)
+    let rules = engine.inner.authorizer.rules();
+    check(statement, (&access, session.actor()), (&catalog, &ring), (keyspace, rules))
 }
 
 async fn hash(engine: &Engine, password: String, session: &Session) -> Result<PasswordHash, QueryError> {

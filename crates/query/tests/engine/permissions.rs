@@ -370,6 +370,51 @@ fn network_rules_hold_from_the_next_request_on() {
 }
 
 #[test]
+fn restrictions_that_are_not_enforced_are_refused_or_warned_of() {
+    const ALTERED: &str = "ACCESS TO DATACENTERS operations not supported by AllowAllNetworkAuthorizer";
+    const DATACENTERS: &str = "ACCESS TO DATACENTERS has no effect: network_authorizer is AllowAllNetworkAuthorizer, and the role may use all datacenters";
+    const ADDRESSES: &str = "ACCESS FROM CIDRS is not enforced: cidr_authorizer is AllowAllCIDRAuthorizer, and the role may connect from all addresses";
+    let warnings = async |client: &Client, text: &str| {
+        let reply = client.query(text).await;
+        assert!(matches!(reply.response().1, Response::Result(_)), "{text}: {:?}", reply.response());
+        reply.response().0.warnings
+    };
+    let warnings = &warnings;
+    run_with_roles("unenforced", 2, |root| async move {
+        let role = |name: &str| root.engine.access().state().role(name).cloned();
+        let made = "CREATE ROLE far WITH ACCESS TO DATACENTERS {'datacenter1'} AND ACCESS FROM CIDRS {'office'}";
+        assert_eq!(warnings(&root, made).await, [DATACENTERS, ADDRESSES]);
+        let far = role("far").expect("it is made");
+        assert!(far.datacenters().is_empty() && far.cidr_groups().contains("office"), "{far:?}");
+        assert!(warnings(&root, "CREATE ROLE near WITH ACCESS TO ALL DATACENTERS").await.is_empty());
+        for restriction in ["DATACENTERS {'datacenter1'}", "ALL DATACENTERS"] {
+            // The password costs no hash: it is refused before.
+            let text = format!("ALTER ROLE alice WITH PASSWORD = 'busy' AND ACCESS TO {restriction}");
+            let prepare = Request::Prepare(Prepare { text: &text, keyspace: None });
+            for error in [root.query(&text).await.error(), root.send(&prepare).await.error()] {
+                assert_eq!((error.code(), &*error.message), (ErrorCode::Invalid, ALTERED));
+            }
+        }
+        // Who may not alter it hears of that first, and the datacenter is looked at before.
+        let refused = root.as_role("alice").query("ALTER ROLE bob WITH ACCESS TO ALL DATACENTERS").await.error();
+        assert_refused(&refused, "Only superusers are allowed to alter access to datacenters.");
+        let missing = root.query("ALTER ROLE nobody WITH ACCESS TO ALL DATACENTERS").await.error();
+        assert_eq!(missing.message, "Role nobody doesn't exist");
+        assert_eq!(warnings(&root, "ALTER ROLE alice WITH ACCESS FROM CIDRS {'office'}").await, [ADDRESSES]);
+        assert!(role("alice").expect("it is there").cidr_groups().contains("office"));
+        assert!(warnings(&root, "ALTER ROLE alice WITH ACCESS FROM ALL CIDRS").await.is_empty());
+    });
+    let monitored = NetworkRules { checks_datacenters: true, cidr_mode: CidrMode::Monitor, ..NetworkRules::default() };
+    run_with_rules("enforced", 2, monitored, |root| async move {
+        let made = "CREATE ROLE far WITH ACCESS TO DATACENTERS {'datacenter1'} AND ACCESS FROM CIDRS {'office'}";
+        assert!(warnings(&root, made).await.is_empty());
+        let far = root.engine.access().state().role("far").cloned().expect("it is made");
+        assert!(far.datacenters().contains("datacenter1") && far.cidr_groups().contains("office"), "{far:?}");
+        assert!(warnings(&root, "ALTER ROLE far WITH ACCESS TO ALL DATACENTERS").await.is_empty());
+    });
+}
+
+#[test]
 fn a_revoke_that_is_logged_first_refuses_a_schema_statement() {
     for shards in [1, 2] {
         run_with_roles(&format!("logged-first-{shards}"), shards, |root| async move {

@@ -56,12 +56,12 @@ fn roles_are_made_granted_listed_and_dropped_on_all_shards() {
             must(&owner, "CREATE ROLE root WITH LOGIN = true AND SUPERUSER = true AND PASSWORD = 'secret'").await;
             let root = client.as_role("root");
             must(&root, "CREATE USER ada").await;
-            must(&root, "CREATE ROLE team WITH ACCESS TO DATACENTERS {'datacenter1'}").await;
+            must(&root, "CREATE ROLE team WITH ACCESS TO ALL DATACENTERS").await;
             must(&root, "GRANT team TO ada").await;
             let ada = client.as_role("ada");
             assert_eq!(
                 answer(&ada, "LIST ROLES").await,
-                "roles: role | super | login | options | datacenters\nada | False | True | {} | ALL\nteam | False | False | {} | n/a"
+                "roles: role | super | login | options | datacenters\nada | False | True | {} | ALL\nteam | False | False | {} | ALL"
             );
             assert_eq!(
                 answer(&root, "LIST USERS").await,

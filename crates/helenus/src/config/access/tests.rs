@@ -1,5 +1,6 @@
 //! Keys and flags of access, in Cassandra's words and in ScyllaDB's.
 
+use auth::networks::CidrMode;
 use clap::Parser;
 use login::{RoleQueries, RoleQuery, RoleSource};
 
@@ -225,4 +226,109 @@ fn certificates_that_no_client_could_log_in_by_are_refused() {
         let refused = error(text, "");
         assert!(refused.contains(words), "{text}: {refused}");
     }
+}
+
+const PASSWORDS: &str = "authenticator: PasswordAuthenticator\n";
+
+fn networks(text: &str) -> NetworkRules {
+    access(&format!("{PASSWORDS}{text}"), "").networks
+}
+
+fn cidr(parameters: &str) -> String {
+    format!("cidr_authorizer:\n  class_name: CassandraCIDRAuthorizer\n  parameters:\n    {parameters}")
+}
+
+#[test]
+fn network_rules_are_those_of_the_classes() {
+    let off = NetworkRules::default();
+    let datacenters = NetworkRules { checks_datacenters: true, ..off };
+    let addresses = |cidr_mode, cidr_checks_superusers| NetworkRules { cidr_mode, cidr_checks_superusers, ..off };
+    assert!(off.are_off());
+    for text in [
+        "",
+        "network_authorizer: AllowAllNetworkAuthorizer\ncidr_authorizer: AllowAllCIDRAuthorizer",
+        "network_authorizer:\n  class_name: org.apache.cassandra.auth.AllowAllNetworkAuthorizer\n  parameters:",
+        "cidr_authorizer:\n  class_name: AllowAllCIDRAuthorizer",
+    ] {
+        assert_eq!(networks(text), off, "{text}");
+    }
+    for text in [
+        "network_authorizer: CassandraNetworkAuthorizer",
+        "network_authorizer:\n  class_name: org.apache.cassandra.auth.CassandraNetworkAuthorizer",
+    ] {
+        assert_eq!(networks(text), datacenters, "{text}");
+    }
+    for (text, rules) in [
+        ("cidr_authorizer: CassandraCIDRAuthorizer".to_owned(), addresses(CidrMode::Monitor, false)),
+        (cidr("cidr_authorizer_mode: MONITOR"), addresses(CidrMode::Monitor, false)),
+        (cidr("cidr_authorizer_mode: enforce"), addresses(CidrMode::Enforce, false)),
+        (cidr("cidr_checks_for_superusers: true"), addresses(CidrMode::Monitor, true)),
+        (
+            cidr("cidr_authorizer_mode: ENFORCE\n    cidr_checks_for_superusers: true"),
+            addresses(CidrMode::Enforce, true),
+        ),
+    ] {
+        assert_eq!(networks(&text), rules, "{text}");
+    }
+}
+
+#[test]
+fn wrong_network_rules_are_refused() {
+    for (text, words) in [
+        (
+            "network_authorizer: CassandraNetworkAuthorizer",
+            "CassandraNetworkAuthorizer can't be used with AllowAllAuthenticator",
+        ),
+        (
+            "cidr_authorizer: CassandraCIDRAuthorizer",
+            "CassandraCIDRAuthorizer can't be used with AllowAllAuthenticator",
+        ),
+    ] {
+        assert_eq!(error(text, ""), words);
+    }
+    for (text, words) in [
+        (cidr("cidr_authorizer_mode: REFUSE"), "cidr_authorizer_mode REFUSE is neither MONITOR nor ENFORCE"),
+        (cidr("cidr_checks_for_superusers: perhaps"), "'perhaps' is neither true nor false"),
+        (cidr("cidr_mode: ENFORCE"), "cidr_mode is not a supported parameter"),
+        (
+            "cidr_authorizer:\n  class_name: CassandraCIDRAuthorizer\n  parameters: ENFORCE".to_owned(),
+            "expected a mapping of parameters",
+        ),
+    ] {
+        assert_eq!(
+            error(&format!("{text}\n{PASSWORDS}"), ""),
+            format!("helenus.yaml, line 1: cidr_authorizer: {words}")
+        );
+    }
+    let text = "network_authorizer:\n  class_name: CassandraNetworkAuthorizer\n  parameters:\n    a: b";
+    assert_eq!(error(text, ""), "helenus.yaml, line 1: network_authorizer: a is not a supported parameter");
+}
+
+#[test]
+fn parameters_without_an_effect_are_told() {
+    let pointless = |text: &str| {
+        let (mut settings, mut pointless) = (Settings::default(), Vec::new());
+        file::read("helenus.yaml", text, &mut settings, &mut pointless).expect("it is right");
+        pointless
+    };
+    let all = "cidr_authorizer_mode: ENFORCE\n    cidr_checks_for_superusers: false\n    \
+               cidr_groups_cache_refresh_interval: 5\n    ip_cache_max_size: 100";
+    let of_caches = ["cidr_authorizer.cidr_groups_cache_refresh_interval", "cidr_authorizer.ip_cache_max_size"];
+    assert_eq!(pointless(&cidr(all)), of_caches);
+    let of_none = cidr(all).replace("CassandraCIDR", "AllowAllCIDR");
+    let named = ["cidr_authorizer.cidr_authorizer_mode", "cidr_authorizer.cidr_checks_for_superusers"];
+    assert_eq!(pointless(&of_none), [named, of_caches].concat());
+}
+
+#[test]
+fn network_rules_are_shown_as_cassandra_writes_them() {
+    let shown = |text: &str| {
+        let shown = access(&format!("{PASSWORDS}{text}"), "").shown();
+        let of = |key: &str| shown.iter().find(|(name, _)| name == key).and_then(|(_, value)| value.clone());
+        [of("network_authorizer"), of("cidr_authorizer")].map(|value| value.expect("it is shown"))
+    };
+    assert_eq!(shown(""), ["AllowAllNetworkAuthorizer", "AllowAllCIDRAuthorizer"]);
+    let text = format!("network_authorizer: CassandraNetworkAuthorizer\n{}", cidr("cidr_authorizer_mode: ENFORCE"));
+    let parameters = "{cidr_authorizer_mode=ENFORCE, cidr_checks_for_superusers=false}";
+    assert_eq!(shown(&text), ["CassandraNetworkAuthorizer".to_owned(), format!("CassandraCIDRAuthorizer{parameters}")]);
 }
