@@ -1,4 +1,4 @@
-//! The console's statements on nodes whose ports for clients speak TLS alone: they need no port, a login counts as it does there, and nobody is let in past a certificate.
+//! The console's statements on nodes whose ports for clients speak TLS alone: they need no port, a login counts as it does there, and a certificate that clients need is needed here too.
 
 use std::path::Path;
 

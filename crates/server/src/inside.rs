@@ -25,20 +25,19 @@ pub enum ConnectError {
     Io(#[from] io::Error),
 }
 
-impl Server {
-    /// Opens a connection for a client within the process that speaks for somebody at `from`. It is counted, limited, listed and audited as one from that address, and has to log in where clients of the ports do; TLS and certificates are not asked of it. It ends when the socket is dropped. For shard 0.
-    ///
-    /// # Errors
-    /// The ports are closed, or there is no socket.
-    pub fn connect(&self, from: SocketAddr) -> Result<UnixStream, ConnectError> {
-        let inner = &self.inner;
-        if !inner.accepts.get() {
-            return Err(ConnectError::NotAccepting);
-        }
-        let (socket, client) = Socket::pair(&inner.runtime)?;
-        let (standing, shard_aware) = (standing_of(inner, from), ShardAwarePorts::default());
-        let arrival = Arrival { socket, address: Some(from), standing, security: Security::Plain, shard_aware };
-        place(inner, arrival, from, Choice::FewestConnections);
-        Ok(client)
+/// Opens a connection for a client within the process that speaks for one at `from`. It is counted, limited, listed and audited as one from that address, and has to log in where clients of the ports
+/// do; TLS and certificates are not asked of it. It ends when the socket is dropped. For shard 0.
+///
+/// # Errors
+/// The ports are closed, or there is no socket.
+pub fn connect(server: &Server, from: SocketAddr) -> Result<UnixStream, ConnectError> {
+    let inner = &server.inner;
+    if !inner.accepts.get() {
+        return Err(ConnectError::NotAccepting);
     }
+    let (socket, client) = Socket::pair(&inner.runtime)?;
+    let (standing, shard_aware) = (standing_of(inner, from), ShardAwarePorts::default());
+    let arrival = Arrival { socket, address: Some(from), standing, security: Security::Plain, shard_aware };
+    place(inner, arrival, from, Choice::FewestConnections);
+    Ok(client)
 }

@@ -29,7 +29,7 @@ mod stream;
 mod tickets;
 
 pub use acceptor::{ListenError, Listeners, Listening};
-pub use inside::ConnectError;
+pub use inside::{ConnectError, connect};
 pub use limits::Limits;
 pub use logins::{Logins, Proofs};
 pub use notable::NotableRequest;

@@ -63,7 +63,7 @@ async fn draw(app: &App, login: LoggedIn) -> Result<Ticket, Problem> {
     }
 }
 
-/// A connection for one statement of somebody at `from`.
+/// A connection for one statement of an asker at `from`.
 async fn connect(app: &App, from: SocketAddr) -> Result<UnixStream, Problem> {
     match app.ask(0, Question::Connect { from }).await? {
         Answer::Connected(native) => Ok(native),

@@ -35,12 +35,12 @@ impl Operator {
     }
 
     /// Opens a connection for CQL within the process, of one who asks from this address. Where a client's certificate is all that the ports for clients ask for, an operator who has proven nothing
-    /// would be let in past it.
+    /// would get past it.
     pub(super) fn connect(&self, from: SocketAddr) -> Done {
         if self.are_operators_unproven {
             return Err(Refusal::Forbidden(UNPROVEN.to_owned()));
         }
-        let connected = self.server.connect(from);
+        let connected = server::connect(&self.server, from);
         connected.map(Answer::Connected).map_err(|error| match error {
             ConnectError::NotAccepting => Refusal::Busy(error.to_string()),
             ConnectError::Io(_) => Refusal::Failed(error.to_string()),
