@@ -377,6 +377,7 @@ pub(crate) fn config(options: NodeOptions, listen: SocketAddr, shards: u16) -> C
         data_dir: PathBuf::from(DATA),
         listen: Ports::plain(listen, Some(SocketAddr::new(listen.ip(), 19042))),
         client_tls: None,
+        proves_clients: false,
         api_tls: None,
         access: access(options.logins),
         audit: AuditOptions::new(PathBuf::from(DATA).join("audit")),

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::thread;
 
 use cql_protocol::Consistency;
-use helenus_tests::{Builder, Connection, Printed, Random, Server, http, nodetool, pick};
+use helenus_tests::{Builder, Connection, Printed, Random, Server, http, http_json, nodetool, pick};
 
 use super::nodes::{Net, connect, has, says, start_for_operators, until, value, wait_for_voters};
 
@@ -665,9 +665,16 @@ fn a_node_that_joins_refuses_clients() {
     let address = format!("{}:{native}", net.address(4));
     let refused = std::net::TcpStream::connect(&address).expect_err("it has not joined");
     assert_eq!(refused.kind(), io::ErrorKind::ConnectionRefused);
+    // Nor by the console, whose statements need no port.
+    let statement = "{\"statement\": \"SELECT key FROM system.local\"}";
+    let asked = |server: &Server| http_json(server.api_port, "POST", "/helenus/cql", statement).expect("is answered");
+    let refused = asked(&copying);
+    assert!(refused.status == 503 && refused.body.contains("CQL is not available"), "{}", refused.body);
     servers.iter().for_each(hurry);
     copying.wait_until_ready();
     connect(&copying);
+    let answer = asked(&copying);
+    assert!(answer.status == 200 && answer.body.contains("\"error\":null"), "{}", answer.body);
     servers.into_iter().for_each(Server::stop);
     copying.stop();
 }

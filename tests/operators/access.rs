@@ -14,7 +14,7 @@ fn start() -> (Server, String) {
     (server, password.expect("a line with the password").to_owned())
 }
 
-fn post(server: &Server, path: &str, lines: &[&str], body: &str) -> HttpAnswer {
+pub(super) fn post(server: &Server, path: &str, lines: &[&str], body: &str) -> HttpAnswer {
     let (port, length) = (server.api_port, body.len());
     let lines: String = lines.iter().map(|line| format!("{line}\r\n")).collect();
     let head =
@@ -22,7 +22,7 @@ fn post(server: &Server, path: &str, lines: &[&str], body: &str) -> HttpAnswer {
     http_raw(port, format!("{head}{lines}\r\n{body}").as_bytes()).expect("is answered")
 }
 
-fn log_in(server: &Server, password: &str) -> HttpAnswer {
+pub(super) fn log_in(server: &Server, password: &str) -> HttpAnswer {
     let body = format!("{{\"user\": \"cassandra\", \"password\": \"{password}\"}}");
     post(server, "/helenus/login", &["Content-Type: application/json"], &body)
 }

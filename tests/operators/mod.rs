@@ -1,6 +1,7 @@
 //! What operators are answered: REST by a script of expectations, metrics by a strict reader, and who is kept out.
 
 mod access;
+mod cql;
 mod roles;
 mod script;
 mod secure;

@@ -16,11 +16,11 @@ const IP: &str = "127.0.0.1";
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Settings of an operator's sessions.
-struct Client(Arc<ClientConfig>);
+pub(super) struct Client(Arc<ClientConfig>);
 
 impl Client {
     /// It trusts the authority, and has a certificate or none.
-    fn new(authority: &Authority, issued: Option<&Issued>) -> Client {
+    pub(super) fn new(authority: &Authority, issued: Option<&Issued>) -> Client {
         let mut roots = RootCertStore::empty();
         roots.add(CertificateDer::from_pem_slice(authority.pem.as_bytes()).expect("PEM")).expect("a certificate");
         let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -55,25 +55,32 @@ fn write_pair(path: &Path, issued: &Issued) {
     std::fs::rename(part, path).expect("the temporary folder can be written");
 }
 
-fn write(path: PathBuf, text: &str) -> String {
+pub(super) fn write(path: PathBuf, text: &str) -> String {
     std::fs::write(&path, text).expect("the temporary folder can be written");
     path.display().to_string()
 }
 
 fn start(builder: Builder, authority: &Authority, options: &str) -> Server {
+    start_with(builder, authority, options, "")
+}
+
+/// A node with TLS for operators, with these options, and further lines of its configuration.
+pub(super) fn start_with(builder: Builder, authority: &Authority, options: &str, more: &str) -> Server {
     let folder = builder.folder();
     write_pair(&folder.join("api.pem"), &authority.issue(&[IP], VALID));
     let truststore = write(folder.join("ca.crt"), &authority.pem);
     let keystore = folder.join("api.pem");
-    let lines =
-        format!("api_tls:\n  enabled: true\n  keystore: {}\n  truststore: {truststore}\n{options}", keystore.display());
+    let lines = format!(
+        "api_tls:\n  enabled: true\n  keystore: {}\n  truststore: {truststore}\n{options}{more}",
+        keystore.display()
+    );
     builder.configured(&lines).for_operators().start()
 }
 
 /// The whole answer to a request; nothing, if there is no session.
-fn ask(client: &Client, port: u16, method: &str, path: &str, lines: &str) -> Option<String> {
+pub(super) fn ask(client: &Client, port: u16, method: &str, path: &str, lines: &str, body: &str) -> Option<String> {
     let mut stream = client.dial(port).ok()?;
-    let head = format!("{method} {path} HTTP/1.1\r\nHost: {IP}:{port}\r\nConnection: close\r\n{lines}\r\n");
+    let head = format!("{method} {path} HTTP/1.1\r\nHost: {IP}:{port}\r\nConnection: close\r\n{lines}\r\n{body}");
     stream.write_all(head.as_bytes()).ok()?;
     let mut answer = Vec::new();
     stream.read_to_end(&mut answer).ok()?;
@@ -81,7 +88,7 @@ fn ask(client: &Client, port: u16, method: &str, path: &str, lines: &str) -> Opt
 }
 
 fn get(client: &Client, port: u16, path: &str) -> String {
-    ask(client, port, "GET", path, "").unwrap_or_else(|| panic!("GET {path} has no answer"))
+    ask(client, port, "GET", path, "", "").unwrap_or_else(|| panic!("GET {path} has no answer"))
 }
 
 #[test]
@@ -95,7 +102,7 @@ fn both_ports_speak_tls_alone_and_nodetool_by_its_options() {
     let metrics = get(&client, server.metrics_port, "/metrics");
     let days = metrics.lines().find_map(|line| line.strip_prefix("helenus_tls_certificate_days{peers=\"operators\"} "));
     assert!(days.is_some_and(|days| days.parse::<u32>().is_ok_and(|days| days > 10_000)), "{days:?}");
-    assert!(ask(&Client::new(&other, None), server.api_port, "GET", "/health", "").is_none(), "another authority");
+    assert!(ask(&Client::new(&other, None), server.api_port, "GET", "/health", "", "").is_none(), "another authority");
     for port in [server.api_port, server.metrics_port] {
         let plain = http(port, "GET", "/health").expect("is answered");
         assert!(plain.status == 400 && plain.body.contains("requires TLS"), "{plain:?}");
@@ -103,7 +110,7 @@ fn both_ports_speak_tls_alone_and_nodetool_by_its_options() {
     // The origin of a page is that of https, whose name the certificate has.
     let post = |origin: &str| {
         let lines = format!("Origin: {origin}\r\nContent-Length: 0\r\n");
-        ask(&client, server.api_port, "POST", "/storage_service/flush", &lines).expect("is answered")
+        ask(&client, server.api_port, "POST", "/storage_service/flush", &lines, "").expect("is answered")
     };
     assert!(post(&format!("https://{IP}:{}", server.api_port)).starts_with("HTTP/1.1 200"));
     assert!(post(&format!("http://{IP}:{}", server.api_port)).starts_with("HTTP/1.1 403"));
@@ -127,7 +134,7 @@ fn certificates_of_operators_are_required_where_they_are_asked_for() {
     let server = start(builder, &authority, "  require_client_auth: true\n");
     let own = authority.issue(&["127.0.0.9"], VALID);
     assert!(get(&Client::new(&authority, Some(&own)), server.api_port, "/health").starts_with("HTTP/1.1 200"));
-    assert!(ask(&Client::new(&authority, None), server.api_port, "GET", "/health", "").is_none());
+    assert!(ask(&Client::new(&authority, None), server.api_port, "GET", "/health", "", "").is_none());
     let trusted = write(folder.join("trusted.crt"), &authority.pem);
     let pair = write(folder.join("operator.pem"), &format!("{}{}", own.key, own.certificate));
     let printed = nodetool(&server, &format!("--cacert {trusted} --cert {pair} status"));
@@ -158,7 +165,7 @@ fn certificates_are_exchanged_and_a_bad_pair_leaves_the_old_one_in_use() {
     server.wait_for_line(&["INFO", "TLS certificates reloaded", "operators"]);
     assert!(get(&of_new, server.api_port, "/health").starts_with("HTTP/1.1 200"));
     // A client of before may resume its session.
-    assert!(ask(&Client::new(&old, None), server.api_port, "GET", "/health", "").is_none(), "of the old authority");
+    assert!(ask(&Client::new(&old, None), server.api_port, "GET", "/health", "", "").is_none(), "of the old authority");
     let said = server.kill_without_judging();
     assert!(!said.iter().any(|line| line.contains("panicked")), "{said:?}");
 }

@@ -5,7 +5,7 @@
 
 mod basic;
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use axum::extract::{Request, State};
 use axum::http::request::Parts;
@@ -21,9 +21,9 @@ use crate::problem::Problem;
 use crate::sessions::Cookie;
 use crate::state::App;
 
-/// The address that a request came from, among its extensions.
+/// The address that a request came from, with its port, among its extensions.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Peer(pub(crate) IpAddr);
+pub(crate) struct Peer(pub(crate) SocketAddr);
 
 /// The role of a request, as it has logged in, among its extensions.
 #[derive(Debug, Clone)]
@@ -99,7 +99,7 @@ pub(crate) async fn log_in(
     name: String,
     password: String,
 ) -> Result<(LoggedIn, [u8; 16]), Problem> {
-    let from = head.extensions.get::<Peer>().map(|peer| peer.0);
+    let from = head.extensions.get::<Peer>().map(|peer| peer.0.ip());
     // Guesses take long. Those that wait for it wait here, so that shards are asked other things meanwhile.
     let _place = app.logins().place(from.unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED))).await;
     match app.ask(0, Question::LogIn(LoginAttempt { from, name, password })).await? {

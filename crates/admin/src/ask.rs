@@ -1,7 +1,8 @@
 //! What the admin thread asks shards, and how it asks one or all of them.
 
 use std::fmt;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
+use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use auth::ForeignRoles;
@@ -145,6 +146,11 @@ pub enum Question {
     Repair(RepairOrder),
     /// Verify a name and a password, of shard 0.
     LogIn(LoginAttempt),
+    /// Open a connection for CQL within the process, of shard 0.
+    Connect {
+        /// The address of who it speaks for.
+        from: SocketAddr,
+    },
     /// Draw a ticket for a login at the native port as the role of this login, of shard 0.
     DrawTicket(LoggedIn),
     /// Let one connection log in by a ticket.
@@ -345,7 +351,7 @@ pub enum Refusal {
 }
 
 /// What a shard says.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub enum Answer {
     /// To [`Question::Node`].
     Node(Box<NodeFacts>),
@@ -396,6 +402,8 @@ pub enum Answer {
         /// Random bytes that no other login has.
         secret: [u8; 16],
     },
+    /// To [`Question::Connect`].
+    Connected(UnixStream),
     /// To [`Question::DrawTicket`].
     Drawn(Ticket),
     /// To [`Question::ImportRoles`].

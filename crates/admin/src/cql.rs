@@ -1,12 +1,12 @@
-//! A statement of the console, run over the node's own native port as any client would run it.
+//! A statement of the console, run over a connection within the process as any client would run it.
 //!
-//! The admin thread sees neither tables nor roles: what a client may not do, the console may not. One connection per statement, so that there is nothing
+//! No port is needed, so it is no matter if those speak TLS alone. The admin thread sees neither tables nor roles: what a client may not do, the console may not. One connection per statement, so that there is nothing
 //! to keep, and nothing left behind by a page that was closed.
 
 mod cells;
 mod connection;
 
-use std::net::SocketAddr;
+use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use cql_protocol::response::{DecodedSpec, RowValues};
@@ -20,7 +20,7 @@ use connection::{Connection, ConnectionError, Login};
 const STATEMENT_BYTES_MAX: usize = 64 << 10;
 /// Rows of a page.
 const PAGE_ROWS: i32 = 100;
-/// How long a statement may take, connecting included.
+/// How long a statement may take, its login included.
 const TIME_MAX: Duration = Duration::from_secs(10);
 
 /// What the console asks. It may hold a password: there is no `Debug`.
@@ -80,7 +80,7 @@ impl Asked {
 }
 
 /// Runs the statement. What goes wrong with it is an answer too.
-pub(crate) async fn run(native: SocketAddr, asked: &Asked) -> Value {
+pub(crate) async fn run(native: UnixStream, asked: &Asked) -> Value {
     match tokio::time::timeout(TIME_MAX, try_run(native, asked)).await {
         Ok(Ok(answer)) => answer,
         Ok(Err(error)) => failed(error.code(), &error.to_string(), error.asks_login()),
@@ -91,7 +91,7 @@ pub(crate) async fn run(native: SocketAddr, asked: &Asked) -> Value {
     }
 }
 
-async fn try_run(native: SocketAddr, asked: &Asked) -> Result<Value, ConnectionError> {
+async fn try_run(native: UnixStream, asked: &Asked) -> Result<Value, ConnectionError> {
     let mut connection = Connection::open(native, asked.login()).await?;
     if let Some(keyspace) = &asked.keyspace {
         let text = format!("USE \"{}\"", keyspace.replace('"', "\"\""));

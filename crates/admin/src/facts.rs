@@ -281,8 +281,6 @@ impl NodeFacts {
 #[allow(missing_docs, reason = "the names say it")]
 pub struct ProcessFacts {
     pub uptime_ms: u64,
-    /// Where CQL is listened for.
-    pub native: SocketAddr,
     /// Whether clients are served.
     pub is_native_served: bool,
     /// The nodes of the ring, this one among them.

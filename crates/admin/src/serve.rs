@@ -160,7 +160,7 @@ async fn accept(
             Ok((stream, from)) => match of_hosts.take(from.ip()) {
                 Some(share) => {
                     let place = Place { _of_all: place, _of_host: share };
-                    drop(tokio::spawn(connections.clone().serve(stream, Peer(from.ip()), place)));
+                    drop(tokio::spawn(connections.clone().serve(stream, Peer(from), place)));
                 }
                 // Closed without a word, since nothing is known of what it speaks.
                 None => tracing::debug!(from = %from.ip(), "rejected admin connection: too many from this host"),

@@ -21,6 +21,8 @@ mod uring;
 mod workers;
 
 use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
 use std::rc::Rc;
 
 pub(crate) use clock::{Clock, Random};
@@ -205,6 +207,16 @@ impl Reactor {
         }
         let socket = sys::unix::bind(path, self.is_nonblocking())?;
         Ok(self.adopt(Descriptor::from(socket), HandleKind::Socket))
+    }
+
+    /// A socket that is connected already, and the other end for a thread that is no shard.
+    pub(crate) fn pair(&self) -> std::io::Result<(Descriptor, UnixStream)> {
+        #[cfg(feature = "sim")]
+        if let Reactor::Sim(_) = self {
+            return Err(std::io::ErrorKind::Unsupported.into());
+        }
+        let (own, other) = UnixStream::pair()?;
+        Ok((Descriptor::from(OwnedFd::from(own)), other))
     }
 
     /// A socket that can be connected to `address`.

@@ -1,6 +1,7 @@
-//! Unix sockets: listeners in a folder, whose connections are as those of TCP.
+//! Unix sockets: listeners in a folder, and pairs within the process, whose connections are as those of TCP.
 
 use std::io;
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::rc::Rc;
 
@@ -38,5 +39,17 @@ impl UnixListener {
             Operation::Accept { accepted: Some(descriptor), .. } => Ok(Socket::of(descriptor)),
             _ => unreachable!("a successful accept has its connection"),
         }
+    }
+}
+
+impl Socket {
+    /// A connection within the process: a socket for a shard to [adopt](Runtime::adopt), and the other end for a thread that is no
+    /// shard. Nothing listens, so no other process can have either end.
+    ///
+    /// # Errors
+    /// The process has no descriptor left; `Unsupported` on a simulated machine.
+    pub fn pair(runtime: &Runtime) -> io::Result<(Socket, UnixStream)> {
+        let (own, other) = runtime.core().io.borrow().reactor.pair()?;
+        Ok((Socket::of(own), other))
     }
 }

@@ -86,7 +86,7 @@ impl Listeners {
 
 /// How a port chooses the shard of a connection.
 #[derive(Debug, Clone, Copy)]
-enum Choice {
+pub(crate) enum Choice {
     FewestConnections,
     SourcePort,
 }
@@ -112,6 +112,7 @@ impl Server {
             let handle = self.inner.runtime.spawn(Group::Query, task);
             self.inner.acceptors.borrow_mut().push(handle);
         }
+        self.inner.accepts.set(true);
         Ok(())
     }
 }
@@ -128,11 +129,8 @@ async fn accept_all(
     loop {
         match listener.accept().await {
             Ok((socket, peer)) => {
-                let standing = match inner.logins.get() {
-                    Some(_) => Standing::Unauthenticated(Host::from(peer.ip())),
-                    None => Standing::Served,
-                };
-                place(&inner, Arrival { socket, standing, security, shard_aware }, peer, choice);
+                let (standing, address) = (standing_of(&inner, peer), Some(peer));
+                place(&inner, Arrival { socket, address, standing, security, shard_aware }, peer, choice);
             }
             Err(error) => {
                 tracing::warn!(%error, "cannot accept client connection; retrying");
@@ -150,8 +148,16 @@ fn refuse(inner: &Rc<Inner>, arrival: Arrival) {
     }
 }
 
+/// How far a client is known that has connected from this address.
+pub(crate) fn standing_of(inner: &Inner, peer: SocketAddr) -> Standing {
+    match inner.logins.get() {
+        Some(_) => Standing::Unauthenticated(Host::from(peer.ip())),
+        None => Standing::Served,
+    }
+}
+
 /// Sends a new connection to its shard.
-fn place(inner: &Rc<Inner>, arrival: Arrival, peer: SocketAddr, choice: Choice) {
+pub(crate) fn place(inner: &Rc<Inner>, arrival: Arrival, peer: SocketAddr, choice: Choice) {
     let total: u32 = inner.loads.borrow().iter().sum();
     if total >= inner.budget.limits.connections_max {
         tracing::warn!(%peer, limit = inner.budget.limits.connections_max, "rejected client connection: too many connections");

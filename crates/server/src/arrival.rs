@@ -24,11 +24,11 @@ const TLS_HANDSHAKE: u8 = 0x16;
 
 /// Takes a socket and serves it until it ends.
 pub(crate) fn open(server: Rc<Inner>, arrival: Arrival) {
-    let Arrival { socket, standing, security, shard_aware } = arrival;
+    let Arrival { socket, address, standing, security, shard_aware } = arrival;
     let counted = Counted::new(&server, standing);
     let tcp = server.runtime.adopt(socket);
     if security == Security::Plain {
-        let opened = Opened { stream: Stream::Plain(tcp), first: Vec::new(), shard_aware, counted };
+        let opened = Opened { stream: Stream::Plain(tcp), first: Vec::new(), address, shard_aware, counted };
         return connection::serve(server, opened);
     }
     server.runtime.clone().spawn(Group::Maintenance, async move {
@@ -37,7 +37,7 @@ pub(crate) fn open(server: Rc<Inner>, arrival: Arrival) {
             Ok(_) if server.draining.get() => {}
             Ok((stream, first)) => {
                 drop(tcp);
-                connection::serve(server, Opened { stream, first, shard_aware, counted });
+                connection::serve(server, Opened { stream, first, address, shard_aware, counted });
             }
             Err(refusal) => {
                 refuse(&server, &tcp, &refusal).await;

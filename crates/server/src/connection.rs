@@ -46,7 +46,7 @@ pub(crate) struct Connection {
     output: RefCell<Output>,
     /// Its place in the node's counts, by which it is known whether it has to log in.
     pub(crate) counted: Counted,
-    /// The client's address; `None`: it has gone already, or is on this machine.
+    /// The client's address; `None`: it is on this machine.
     address: Option<SocketAddr>,
     /// STARTUP was answered with AUTHENTICATE: the client has no certificate that counts.
     is_authenticating: Cell<bool>,
@@ -86,14 +86,16 @@ pub(crate) struct Opened {
     pub(crate) stream: Stream,
     /// Bytes of the first frames that were read already.
     pub(crate) first: Vec<u8>,
+    /// The client's address; `None`: it is on this machine.
+    pub(crate) address: Option<SocketAddr>,
     pub(crate) shard_aware: ShardAwarePorts,
     pub(crate) counted: Counted,
 }
 
 /// Serves a connection until it ends.
-pub(crate) fn serve(server: Rc<Inner>, opened: Opened) {
-    let Opened { stream, first, shard_aware, counted } = opened;
-    let connection = Connection::new(server.clone(), stream, shard_aware, counted);
+pub(crate) fn serve(server: Rc<Inner>, mut opened: Opened) {
+    let first = std::mem::take(&mut opened.first);
+    let connection = Connection::new(server.clone(), opened);
     let listed = Listed { id: server.register(&connection), server: server.clone() };
     server.runtime.clone().spawn(Group::Query, async move {
         let _listed = listed;
@@ -135,9 +137,8 @@ pub(crate) fn refuse(server: Rc<Inner>, socket: Socket) {
 }
 
 impl Connection {
-    fn new(server: Rc<Inner>, stream: Stream, shard_aware: ShardAwarePorts, counted: Counted) -> Rc<Connection> {
-        // A client that has gone already has no address any more, and asks for nothing.
-        let address = stream.tcp().peer_addr().ok();
+    fn new(server: Rc<Inner>, opened: Opened) -> Rc<Connection> {
+        let Opened { stream, address, shard_aware, counted, .. } = opened;
         let session = Session::new();
         match (counted.standing(), address) {
             (Standing::Served, Some(address)) => query::list_client(&server.engine, &session, address),
@@ -191,9 +192,9 @@ impl Connection {
         logins.filter(|_| matches!(self.counted.standing(), Standing::Unauthenticated(_)))
     }
 
-    /// The client's address; `None`: it has gone already, or is on this machine.
+    /// The client's address; `None`: it is on this machine.
     pub(crate) fn address(&self) -> Option<SocketAddr> {
-        self.address.filter(|_| !matches!(self.counted.standing(), Standing::Maintenance))
+        self.address
     }
 
     /// Reads nothing more until the audit log has room.

@@ -13,6 +13,7 @@ mod budget;
 mod buffers;
 mod connection;
 mod events;
+mod inside;
 mod limits;
 mod logins;
 mod maintenance;
@@ -28,6 +29,7 @@ mod stream;
 mod tickets;
 
 pub use acceptor::{ListenError, Listeners, Listening};
+pub use inside::{ConnectError, connect};
 pub use limits::Limits;
 pub use logins::{Logins, Proofs};
 pub use notable::NotableRequest;

@@ -45,6 +45,6 @@ async fn accept_all(inner: Rc<Inner>, listener: UnixListener) {
         inner.maintenance.set(inner.maintenance.get() + 1);
         let (standing, security) = (Standing::Maintenance, Security::Plain);
         let shard_aware = ShardAwarePorts::default();
-        arrival::open(inner.clone(), Arrival { socket, standing, security, shard_aware });
+        arrival::open(inner.clone(), Arrival { socket, address: None, standing, security, shard_aware });
     }
 }

@@ -87,10 +87,12 @@ pub(crate) enum Standing {
     Unauthenticated(Host),
 }
 
-/// A socket that shard 0 accepted, on its way to the shard that owns it.
+/// A socket that shard 0 accepted or made, on its way to the shard that owns it.
 #[derive(Debug)]
 pub(crate) struct Arrival {
     pub(crate) socket: Socket,
+    /// The client's address; `None`: it is on this machine.
+    pub(crate) address: Option<SocketAddr>,
     pub(crate) standing: Standing,
     /// The port's.
     pub(crate) security: Security,

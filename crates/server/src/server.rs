@@ -115,6 +115,8 @@ pub(crate) struct Inner {
     /// Connections on the maintenance socket; kept by shard 0.
     pub(crate) maintenance: Cell<u32>,
     pub(crate) acceptors: RefCell<Vec<TaskHandle<()>>>,
+    /// The ports are open: how clients log in is set. Kept by shard 0.
+    pub(crate) accepts: Cell<bool>,
     /// Set before the node accepts, where a port speaks TLS.
     pub(crate) tls: OnceCell<ServerIdentity>,
     /// Set before the node accepts, where clients log in.
@@ -252,6 +254,7 @@ impl Server {
 
     /// Stops accepting; for shard 0, before the shards drain.
     pub fn stop_accepting(&self) {
+        self.inner.accepts.set(false);
         for handle in self.inner.acceptors.borrow_mut().drain(..) {
             handle.abort();
         }
@@ -304,6 +307,7 @@ impl Inner {
             unauthenticated_of: Shares::default(),
             maintenance: Cell::new(0),
             acceptors: RefCell::default(),
+            accepts: Cell::new(false),
             tls: OnceCell::new(),
             logins: OnceCell::new(),
             tickets: Tickets::default(),

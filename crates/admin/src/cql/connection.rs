@@ -1,7 +1,7 @@
-//! A connection to the native port, as a client has it: version 4, one request at a time.
+//! A connection within the process, as a client of the native port has it: version 4, one request at a time.
 
 use std::io;
-use std::net::SocketAddr;
+use std::os::unix::net;
 
 use cql_protocol::response::ResponsePrefix;
 use cql_protocol::{
@@ -9,7 +9,7 @@ use cql_protocol::{
 };
 use thiserror::Error;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
+use tokio::net::UnixStream;
 
 /// The longest answer that is taken: what 100 rows have room for, with some to spare.
 const REPLY_BYTES_MAX: u32 = 16 << 20;
@@ -24,7 +24,7 @@ pub(super) struct Login<'a> {
 /// Why there is no answer.
 #[derive(Debug, Error)]
 pub(super) enum ConnectionError {
-    #[error("cannot reach the CQL port: {0}")]
+    #[error("the connection failed: {0}")]
     Io(#[from] io::Error),
     #[error("invalid CQL response: {0}")]
     Header(#[from] HeaderError),
@@ -75,13 +75,13 @@ impl Reply {
 
 /// A connection that was greeted and, if it had to be, logged in.
 pub(super) struct Connection {
-    stream: TcpStream,
+    stream: UnixStream,
 }
 
 impl Connection {
-    pub(super) async fn open(native: SocketAddr, login: Option<Login<'_>>) -> Result<Connection, ConnectionError> {
-        let stream = TcpStream::connect(native).await?;
-        stream.set_nodelay(true)?;
+    pub(super) async fn open(native: net::UnixStream, login: Option<Login<'_>>) -> Result<Connection, ConnectionError> {
+        native.set_nonblocking(true)?;
+        let stream = UnixStream::from_std(native)?;
         let mut connection = Connection { stream };
         let mut buffer = Vec::new();
         let options = [("CQL_VERSION", "3.0.0"), ("DRIVER_NAME", "Helenus console")];

@@ -1,4 +1,4 @@
-//! Statements against a native port that is not one: each answer that it may give, and none.
+//! Statements against a server that is not one: each answer that it may give, and none.
 
 use std::future::Future;
 
@@ -9,7 +9,7 @@ use cql_protocol::{
 };
 use cql_types::CqlType;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net;
 
 use super::*;
 
@@ -20,7 +20,7 @@ const STARTUP: u8 = 0x01;
 const QUERY: u8 = 0x07;
 const AUTH_RESPONSE: u8 = 0x0f;
 
-async fn read_request(stream: &mut TcpStream) -> Option<(u8, Vec<u8>)> {
+async fn read_request(stream: &mut net::UnixStream) -> Option<(u8, Vec<u8>)> {
     let mut header = [0; HEADER_LENGTH];
     stream.read_exact(&mut header).await.ok()?;
     let header = FrameHeader::decode(&header).expect("the console writes headers");
@@ -30,8 +30,7 @@ async fn read_request(stream: &mut TcpStream) -> Option<(u8, Vec<u8>)> {
     Some((header.opcode as u8, body))
 }
 
-async fn serve(listener: TcpListener, answers: Answers) {
-    let (mut stream, _) = listener.accept().await.expect("the console connects");
+async fn serve(mut stream: net::UnixStream, answers: Answers) {
     while let Some((opcode, body)) = read_request(&mut stream).await {
         let mut out = Vec::new();
         answers(opcode, &body, &mut out);
@@ -43,9 +42,10 @@ async fn serve(listener: TcpListener, answers: Answers) {
 
 /// Runs what is asked against a server that answers so.
 async fn asked_of(answers: Answers, asked: &str) -> Value {
-    let listener = TcpListener::bind("127.0.0.1:0").await.expect("there is a port");
-    let native = listener.local_addr().expect("it is bound");
-    let server = tokio::spawn(serve(listener, answers));
+    let (native, server) = UnixStream::pair().expect("a pair");
+    server.set_nonblocking(true).expect("it is open");
+    let server = net::UnixStream::from_std(server).expect("it is nonblocking");
+    let server = tokio::spawn(serve(server, answers));
     let asked = Asked::read(asked.as_bytes()).unwrap_or_else(|problem| panic!("{asked}: {problem}"));
     let answer = run(native, &asked).await;
     server.abort();
@@ -191,7 +191,7 @@ async fn silence_ends() {
 }
 
 #[test]
-fn garbage_and_a_closed_port_are_errors() {
+fn garbage_and_a_closed_connection_are_errors() {
     in_tokio(async {
         let code = async |answers: Answers| asked_of(answers, r#"{"statement": "x"}"#).await["error"]["code"].clone();
         assert_eq!(code(|_, _, out| out.extend([0xff; 100])).await, "Protocol");
@@ -206,10 +206,9 @@ fn garbage_and_a_closed_port_are_errors() {
         };
         assert_eq!(code(long).await, "TooLong");
         let asked = Asked::read(br#"{"statement": "x"}"#).unwrap_or_else(|problem| panic!("{problem}"));
-        let listener = TcpListener::bind("127.0.0.1:0").await.expect("there is a port");
-        let closed = listener.local_addr().expect("it is bound");
-        drop(listener);
-        assert_eq!(run(closed, &asked).await["error"]["code"], "Connection");
+        let (native, server) = UnixStream::pair().expect("a pair");
+        drop(server);
+        assert_eq!(run(native, &asked).await["error"]["code"], "Connection");
     });
 }
 

@@ -140,7 +140,6 @@ mod tests {
     fn a_pulse_has_the_sums_and_each_shard() {
         let process = ProcessFacts {
             uptime_ms: 7,
-            native: ([127, 0, 0, 1], 9042).into(),
             is_native_served: true,
             ring_nodes: 3,
             compaction_throughput: 0,

@@ -1,6 +1,7 @@
 //! The console's CQL box: one statement per request, run as a client's.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use axum::Router;
@@ -10,7 +11,7 @@ use axum::http::{HeaderMap, header};
 use axum::routing::post;
 use login::{LoggedIn, Ticket};
 
-use crate::access::Role;
+use crate::access::{Peer, Role};
 use crate::ask::{Answer, Question};
 use crate::cql::{self, Asked};
 use crate::json::{Json, Reply};
@@ -36,15 +37,12 @@ async fn run(State(app): State<App>, request: Request) -> Reply {
         .try_acquire()
         .map_err(|_| Problem::unavailable("too many console statements in flight; retry later"))?;
     let role = request.extensions().get::<Role>().cloned();
+    let from = request.extensions().get::<Peer>().map_or((Ipv4Addr::UNSPECIFIED, 0).into(), |peer| peer.0);
     let body = tokio::time::timeout(BODY_TIME_MAX, to_bytes(request.into_body(), BODY_BYTES_MAX)).await;
     let body = body.map_err(|_| Problem::bad_request("cannot read the request body"))?;
     let body = body.map_err(|_| Problem::too_large(format!("the request body exceeds {BODY_BYTES_MAX} bytes")))?;
     let asked = Asked::read(&body).map_err(Problem::bad_request)?;
-    let process = app.process().await?;
-    if !process.is_native_served {
-        return Err(Problem::unavailable("CQL is not available: the node is shutting down or drained"));
-    }
-    let native = reachable(process.native);
+    let native = connect(&app, from).await?;
     let Some(Role(login)) = role.filter(|_| !asked.has_login()) else {
         return Ok(Json(cql::run(native, &asked).await));
     };
@@ -65,14 +63,12 @@ async fn draw(app: &App, login: LoggedIn) -> Result<Ticket, Problem> {
     }
 }
 
-/// Where a port that is listened on at all addresses is reached from here.
-fn reachable(native: SocketAddr) -> SocketAddr {
-    let address = match native.ip() {
-        IpAddr::V4(address) if address.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
-        IpAddr::V6(address) if address.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
-        address => address,
-    };
-    SocketAddr::new(address, native.port())
+/// A connection for one statement of an asker at `from`.
+async fn connect(app: &App, from: SocketAddr) -> Result<UnixStream, Problem> {
+    match app.ask(0, Question::Connect { from }).await? {
+        Answer::Connected(native) => Ok(native),
+        _ => Err(Problem::mixed_up()),
+    }
 }
 
 /// A type that no form of another site can send, and no script of it without being asked first.
@@ -86,14 +82,6 @@ mod tests {
     use axum::http::HeaderValue;
 
     use super::*;
-
-    #[test]
-    fn a_port_on_all_addresses_is_asked_on_loopback() {
-        let of = |native: &str| reachable(native.parse().expect("an address")).to_string();
-        assert_eq!(of("0.0.0.0:9042"), "127.0.0.1:9042");
-        assert_eq!(of("[::]:9042"), "[::1]:9042");
-        assert_eq!(of("10.1.2.3:9043"), "10.1.2.3:9043");
-    }
 
     #[test]
     fn forms_cannot_send_statements() {

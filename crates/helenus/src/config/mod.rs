@@ -66,6 +66,8 @@ pub struct Config {
     pub listen: Ports,
     /// Certificates for clients' connections; `None`: all ports are plain.
     pub client_tls: Option<ServerCredentials>,
+    /// True if no port serves a client without a certificate of a trusted authority.
+    pub proves_clients: bool,
     /// Logins and permissions.
     pub access: AccessConfig,
     /// The audit log, which may be enabled while the node runs.
@@ -158,6 +160,12 @@ pub struct Config {
 }
 
 impl Config {
+    /// True if a certificate is all that the ports for clients ask for, and those for operators ask for nothing: who asks there must not pass for a client.
+    pub fn are_operators_unproven(&self) -> bool {
+        let do_operators_prove = self.api_tls.as_ref().is_some_and(OutsideCredentials::proves_clients);
+        self.proves_clients && !self.access.authenticator.requires_login() && !do_operators_prove
+    }
+
     /// Puts together the configuration of `arguments` and the file they name, for this machine. The second value names the
     /// keys and flags that were accepted and mean nothing, for one warning.
     #[expect(clippy::disallowed_methods, reason = "no shard runs yet, so there is no Runtime to read through")]

@@ -234,6 +234,7 @@ impl Settings {
             timeouts: self.timeouts,
             data_dir,
             listen: ports,
+            proves_clients: is_proven,
             client_tls: self.client_encryption.map(ClientEncryption::credentials).transpose()?,
             access,
             audit: self.audit.complete(&audit_dir),

@@ -11,7 +11,6 @@ mod roles;
 mod streams;
 mod timeouts;
 
-use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -58,8 +57,8 @@ pub(super) struct Operator {
     pub(super) started: Instant,
     /// The audit log's options of the configuration.
     pub(super) audit: AuditOptions,
-    /// Where CQL is listened for.
-    pub(super) native: SocketAddr,
+    /// True if a certificate is all that the ports for clients ask for, and those for operators ask for nothing.
+    pub(super) are_operators_unproven: bool,
     /// The snitch's name.
     pub(super) snitch: &'static str,
     /// The node's part in a cluster of several; on shard 0.
@@ -246,6 +245,7 @@ impl Operator {
             Question::Repair(order) => self.repair(order).await,
             Question::LogIn(attempt) => self.log_in(attempt).await,
             Question::Admit { login, need } => self.admit(&login, need),
+            Question::Connect { from } => self.connect(from),
             Question::DrawTicket(login) => self.draw_ticket(&login),
             Question::AdmitTicket(ticket) => {
                 self.server.admit_ticket(ticket);

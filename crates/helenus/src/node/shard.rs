@@ -346,10 +346,8 @@ impl ShardNode {
         let (engine, server) = (self.handles.engine.borrow().clone(), self.handles.server.borrow().clone());
         let parts = self.question_seat.take().zip(self.opened.clone()).zip(engine.zip(server));
         let Some(((seat, (storage, _)), (engine, server))) = parts else { return };
-        // The address that is listened on, which need not be the one that clients are told; its port is the one that was really taken.
-        let native = SocketAddr::new(self.config.listen.native.address.ip(), engine.node().native_address.port());
         let operator = Operator {
-            native,
+            are_operators_unproven: self.config.are_operators_unproven(),
             snitch: self.config.snitch,
             cluster: self.handles.cluster.borrow().clone(),
             started: self.runtime.now(),

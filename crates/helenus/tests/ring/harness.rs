@@ -137,6 +137,7 @@ impl Ring {
             snitch: "SimpleSnitch",
             data_dir: self.data_dir(index),
             listen: Ports::plain(([127, 0, 0, 1], 0).into(), None),
+            proves_clients: false,
             client_tls: None,
             api_tls: None,
             access: AccessConfig::open(),

@@ -1,13 +1,17 @@
 //! Logins of operators, and what their roles may ask for: judged by the state of access of this moment, as clients are.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use admin::{Answer, LoginAttempt, Need, Refusal};
 use auth::{Actor, Credentials, Objects, StatementKind, requirements};
 use login::{LoggedIn, Ticket};
 use runtime::fill_secret;
+use server::ConnectError;
 
 use super::{Done, Operator};
+
+/// The refusal of CQL to operators who have proven less than clients have to.
+const UNPROVEN: &str = "CQL is not available here: clients need a certificate (client_encryption_options), and operators prove nothing; set authenticator, or api_tls with require_client_auth: true";
 
 impl Operator {
     /// Verifies a name and a password. The hash is computed beside the shards, with the quotas and pauses of clients' logins.
@@ -28,6 +32,19 @@ impl Operator {
             Refusal::Unauthenticated(error.to_string())
         })?;
         Ok(Answer::LoggedIn { login, secret: self.secret()? })
+    }
+
+    /// Opens a connection for CQL within the process, of one who asks from this address. Where a client's certificate is all that the ports for clients ask for, an operator who has proven nothing
+    /// would get past it.
+    pub(super) fn connect(&self, from: SocketAddr) -> Done {
+        if self.are_operators_unproven {
+            return Err(Refusal::Forbidden(UNPROVEN.to_owned()));
+        }
+        let connected = server::connect(&self.server, from);
+        connected.map(Answer::Connected).map_err(|error| match error {
+            ConnectError::NotAccepting => Refusal::Busy(error.to_string()),
+            ConnectError::Io(_) => Refusal::Failed(error.to_string()),
+        })
     }
 
     /// Draws a ticket for a login that holds.

@@ -85,7 +85,6 @@ impl Operator {
         let uptime = self.runtime.now().saturating_since(self.started);
         ProcessFacts {
             uptime_ms: u64::try_from(uptime.as_millis()).unwrap_or(u64::MAX),
-            native: self.native,
             is_native_served: self.server.is_serving(),
             ring_nodes: self.engine.coordinator().ring().nodes().len(),
             compaction_throughput: self.storage.compaction_throughput() * u64::from(self.runtime.shard_count()),
