@@ -35,7 +35,8 @@ fn a_start_that_fails_says_why_alone_and_writes_nothing() {
     assert!(sentence.starts_with(&format!("127.0.0.1:{port} is in use by another process")), "{sentence}");
     assert!(!data.join("metadata.log").exists(), "a group was founded though the node cannot serve");
 
-    let output = serve(&data, &["--port", "0", "--shard-aware-port", "0", "--api-port", &api, "--prometheus-port", "0"]);
+    let output =
+        serve(&data, &["--port", "0", "--shard-aware-port", "0", "--api-port", &api, "--prometheus-port", "0"]);
     let sentence = only_sentence(&output);
     assert!(sentence.contains("admin API") && sentence.contains("--api-port"), "{sentence}");
 

@@ -33,8 +33,11 @@ fn write_text(findings: &[Finding], with_ok: bool, out: &mut String) -> std::fmt
         }
     }
     let counts = Verdict::ALL.map(|verdict| (verdict, count(findings, verdict)));
-    let counts: Vec<String> =
-        counts.iter().filter(|(_, count)| *count > 0).map(|(verdict, count)| format!("{count} {}", verdict.name())).collect();
+    let counts: Vec<String> = counts
+        .iter()
+        .filter(|(_, count)| *count > 0)
+        .map(|(verdict, count)| format!("{count} {}", verdict.name()))
+        .collect();
     let hint = if !with_ok && count(findings, Verdict::Ok) > 0 { " (--all shows them)" } else { "" };
     let gap = if out.is_empty() { "" } else { "\n" };
     writeln!(out, "{gap}{} checks: {}{hint}", findings.len(), counts.join(", "))
@@ -107,7 +110,10 @@ mod tests {
     fn a_report_for_people_with_all_checks() {
         let findings = [finding("memory", Verdict::Ok, None)];
         assert_eq!(text(&findings, false), "1 checks: 1 ok (--all shows them)\n");
-        assert_eq!(text(&findings, true), "ok         memory, memory: found \"it\"\n           It matters.\n\n1 checks: 1 ok\n");
+        assert_eq!(
+            text(&findings, true),
+            "ok         memory, memory: found \"it\"\n           It matters.\n\n1 checks: 1 ok\n"
+        );
     }
 
     #[test]

@@ -109,7 +109,13 @@ pub struct Ready {
 }
 
 /// A shard's main: runs the node's part on this shard until the node ends. `ready` is called on shard 0, once.
-pub async fn run(runtime: Runtime, seat: Seat, config: Config, taken: impl FnOnce(), ready: impl FnOnce(Ready)) -> Result<(), NodeError> {
+pub async fn run(
+    runtime: Runtime,
+    seat: Seat,
+    config: Config,
+    taken: impl FnOnce(),
+    ready: impl FnOnce(Ready),
+) -> Result<(), NodeError> {
     let commands: Queue<(Command, Responder<Answer>)> = Queue::new(COMMANDS_MAX);
     let inbox = commands.clone();
     let mesh = seat.commands.open(&runtime, move |_, command, responder| {

@@ -36,7 +36,8 @@ fn try_serve(arguments: &Arguments) -> Result<(), String> {
     let log_level = logging::start(config.log_level, config.log_to_stdout);
     let (operators, mut bound) = bind_for_operators(&config)?;
     let console = bound.api();
-    let mut start = Some(Start { pointless, operators, refused: bound.take_refused(), api: console, metrics: bound.metrics() });
+    let mut start =
+        Some(Start { pointless, operators, refused: bound.take_refused(), api: console, metrics: bound.metrics() });
     allocator::keep_purges_from_threads();
     let options = Options {
         reactor: config.reactor,
@@ -75,7 +76,8 @@ fn try_serve(arguments: &Arguments) -> Result<(), String> {
 fn bind_for_operators(config: &Config) -> Result<(Vec<OperatorPort>, Bound), String> {
     let ports = [("admin API", config.api), ("Prometheus metrics", config.metrics)];
     let ports = ports.map(|(what, endpoint)| endpoint.map(|endpoint| OperatorPort::of(what, endpoint, config)));
-    let [api, metrics] = ports.each_ref().map(|port| port.as_ref().filter(|port| port.is_allowed).map(|port| port.endpoint));
+    let [api, metrics] =
+        ports.each_ref().map(|port| port.as_ref().filter(|port| port.is_allowed).map(|port| port.endpoint));
     let bound = admin::bind(api, metrics).map_err(|error| error.to_string())?;
     Ok((ports.into_iter().flatten().collect(), bound))
 }
@@ -166,7 +168,8 @@ fn announce(ready: &Ready, config: &Config, console: Option<SocketAddr>) {
     tracing::info!(%native, reactor = ready.reactor, shards = ready.shards, boot = ready.boot, "node ready");
     let mut out = io::stdout().lock();
     let data = config.data_dir.display();
-    let line = format!("Helenus is ready: CQL on {native}{others}{console}; data in {data}. Try: helenus cql{place}{ssl}\n");
+    let line =
+        format!("Helenus is ready: CQL on {native}{others}{console}; data in {data}. Try: helenus cql{place}{ssl}\n");
     // A closed standard output is no reason to end a server.
     let _ = out.write_all(line.as_bytes()).and_then(|()| out.flush());
 }

@@ -204,9 +204,15 @@ impl Node {
                 move |runtime: runtime::Runtime| async move {
                     let clock = runtime.clone();
                     let failed = ready.clone();
-                    let running = node::run(runtime, seat, config, || {}, move |node: node::Ready| {
-                        ready.send(Ok(node.listening.native)).expect("the test waits");
-                    });
+                    let running = node::run(
+                        runtime,
+                        seat,
+                        config,
+                        || {},
+                        move |node: node::Ready| {
+                            ready.send(Ok(node.listening.native)).expect("the test waits");
+                        },
+                    );
                     let stopped = async {
                         while !stop.load(Ordering::Relaxed) {
                             clock.sleep(Duration::from_millis(5)).await;
