@@ -77,7 +77,7 @@ fn roles_of_a_cassandra_log_in_with_their_passwords_and_have_their_permissions()
     let mut ada = log_in(&server, "ada", "ada-secret").expect("the password is the one of the files");
     run(&mut ada, "INSERT INTO shop.orders (id, what) VALUES (1, 'tea')").expect("lead may");
     run(&mut ada, "SELECT * FROM shop.orders").expect("team may");
-    let refused = run(&mut ada, "SELECT * FROM shop.secrets").expect_err("nobody granted that");
+    let refused = run(&mut ada, "SELECT * FROM shop.secrets").expect_err("it was not granted");
     assert!(refused.contains("no SELECT permission on <table shop.secrets>"), "{refused}");
     let mut old_root = log_in(&server, "root", "root-secret").expect("a superuser is imported too");
     run(&mut old_root, "SELECT * FROM shop.secrets").expect("it may do all");

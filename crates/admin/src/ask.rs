@@ -179,7 +179,7 @@ pub struct RolesOrder {
     pub roles: ForeignRoles,
     /// True if roles that exist become as the files have them.
     pub replaces: bool,
-    /// True if nothing is changed: what would be is told.
+    /// True if nothing is changed: the answer says what an import would do.
     pub is_dry: bool,
 }
 
@@ -408,9 +408,9 @@ pub enum Answer {
     Drawn(Ticket),
     /// To [`Question::ImportRoles`].
     ImportedRoles {
-        /// What was taken over, or would be, a line each.
+        /// Lines about what was taken over, or would be.
         imported: Vec<String>,
-        /// What was left as it is, with the reason, a line each.
+        /// Lines about what was left as it is, with the reasons.
         skipped: Vec<String>,
     },
     /// To [`Question::Timeout`].

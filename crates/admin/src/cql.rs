@@ -20,7 +20,7 @@ use connection::{Connection, ConnectionError, Login};
 const STATEMENT_BYTES_MAX: usize = 64 << 10;
 /// Rows of a page.
 const PAGE_ROWS: i32 = 100;
-/// How long a statement may take, its login included.
+/// The longest time of a statement, its login included.
 const TIME_MAX: Duration = Duration::from_secs(10);
 
 /// What the console asks. It may hold a password: there is no `Debug`.

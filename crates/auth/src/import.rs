@@ -74,9 +74,9 @@ pub struct ForeignGrant {
 pub struct RolesImport {
     /// The changes, for [`crate::plan_changes`].
     pub changes: Vec<AccessChange>,
-    /// What they take over, a line each.
+    /// Lines about what they take over.
     pub imported: Vec<String>,
-    /// What is left as it is, with the reason, a line each.
+    /// Lines about what is left as it is, with the reasons.
     pub skipped: Vec<String>,
 }
 

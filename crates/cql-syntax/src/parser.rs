@@ -103,6 +103,30 @@ pub(crate) fn check_length(text: &str) -> Result<()> {
     Err(Failure::at(0, format!("a statement has at most {LENGTH_MAX} bytes, this one {}", text.len())))
 }
 
+/// The first of `known` whose words stand at the parser's token. `SERVICE LEVEL` may be written `SERVICE_LEVEL`, and so its plural.
+fn first_of(known: &[&'static str], parser: &Parser<'_>) -> Option<&'static str> {
+    known.iter().copied().find(|words| begins(words, *parser))
+}
+
+fn begins(words: &str, mut ahead: Parser<'_>) -> bool {
+    let mut words = words.split(' ').peekable();
+    while let Some(word) = words.next() {
+        if word == "SERVICE"
+            && let Some(level) = words.peek()
+            && ahead.token.is_keyword(&format!("SERVICE_{level}"))
+        {
+            words.next();
+        } else if !ahead.token.is_keyword(word) {
+            return false;
+        }
+        // Bytes that begin no token are an error where they are parsed.
+        if words.peek().is_some() && ahead.advance().is_err() {
+            return false;
+        }
+    }
+    true
+}
+
 type Result<T, E = Failure> = std::result::Result<T, E>;
 
 /// The state of a parse. A copy of it is a place to come back to.
@@ -142,7 +166,10 @@ impl<'a> Parser<'a> {
             "DROP" => self.drop_statement(),
             "DESCRIBE" | "DESC" => self.describe(),
             "GRANT" | "REVOKE" | "LIST" | "ADD" => self.access_statement(),
-            _ => self.unsupported_statement()?.ok_or_else(|| self.unexpected()),
+            _ => match first_of(&unsupported::STATEMENTS, self) {
+                Some(what) => self.unsupported(what),
+                None => Err(self.unexpected()),
+            },
         }
     }
 
@@ -153,6 +180,14 @@ impl<'a> Parser<'a> {
             self.advance()?;
         }
         Ok(Statement::Truncate(self.table_name()?))
+    }
+
+    /// A statement that is known by its first words only; the rest of its text is passed over, but must be tokens.
+    fn unsupported(&mut self, what: &str) -> Result<Statement> {
+        while self.token.kind != TokenKind::End && !self.token.is_symbol(";") {
+            self.advance()?;
+        }
+        Ok(Statement::Unsupported { what: what.to_owned() })
     }
 
     fn advance(&mut self) -> Result<Token<'a>> {

@@ -115,7 +115,7 @@ impl OperatorPort {
     }
 }
 
-/// What the log says of a start, once the node has its directory and its ports.
+/// The log lines of a start, once the node has its directory and its ports.
 struct Start {
     /// Settings without effect.
     pointless: Vec<String>,

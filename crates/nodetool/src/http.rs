@@ -36,7 +36,7 @@ pub(crate) struct Client {
     bytes_max: u64,
     /// Lines of a command are printed before it ends.
     shows: bool,
-    /// What reads roles.
+    /// The reader of roles.
     roles: RolesReader,
 }
 

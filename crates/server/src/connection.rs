@@ -77,7 +77,7 @@ pub(crate) struct Connection {
     waits_for_audit: Cell<bool>,
     /// Bytes that may wait to be sent before the reader pauses.
     out_bytes_max: Cell<usize>,
-    /// What is under way, held or to be audited may have become too much since the reader last looked at it.
+    /// True if what is under way, held or to be audited may have become too much since the reader last looked at it.
     has_more_under_way: Cell<bool>,
 }
 

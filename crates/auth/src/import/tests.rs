@@ -1,4 +1,4 @@
-//! What an import takes over, and what it leaves out.
+//! The plan of an import: what it takes over, and what it leaves out.
 
 use super::*;
 use crate::samples::{grant, login, schemas, superuser};

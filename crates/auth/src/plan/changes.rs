@@ -235,7 +235,7 @@ impl Judge<'_> {
     }
 }
 
-/// Refuses a grant on what does not exist, of permissions that do not apply there, or that nobody may have in keyspaces of the system.
+/// Refuses a grant on what does not exist, of permissions that do not apply there, or that no role may have in keyspaces of the system.
 fn grantable(
     access: &Access,
     schemas: Schemas<'_>,

@@ -2,7 +2,7 @@
 
 use cql_types::CqlType;
 
-use super::{Parser, Result, access};
+use super::{Parser, Result, access, first_of, unsupported};
 use crate::ast::{
     AlterKeyspace, AlterTable, AlterTableAction, AlterType, AlterTypeAction, ColumnDefinition, CreateKeyspace,
     CreateTable, CreateType, DropElement, DropKeyspace, DropTable, DropType, ElementKind, Mask, PrimaryKey, Properties,
@@ -85,9 +85,9 @@ impl Parser<'_> {
     pub(super) fn access_statement(&mut self) -> Result<Statement> {
         let word = self.advance()?;
         if word.is_keyword("LIST")
-            && let Some(statement) = self.unsupported_list()?
+            && let Some(what) = first_of(&unsupported::LISTS, self)
         {
-            return Ok(statement);
+            return self.unsupported(&format!("LIST {what}"));
         }
         let statement = match () {
             () if word.is_keyword("GRANT") => access::grant(self)?,
@@ -184,6 +184,13 @@ impl Parser<'_> {
 
     fn take_table_keyword(&mut self) -> Result<bool> {
         Ok(self.take_keyword("TABLE")? || self.take_keyword("COLUMNFAMILY")?)
+    }
+
+    fn unsupported_element(&mut self, verb: &str) -> Result<Statement> {
+        match first_of(&unsupported::ELEMENTS, self) {
+            Some(what) => self.unsupported(&format!("{verb} {what}")),
+            None => Err(self.unexpected()),
+        }
     }
 
     fn create_table(&mut self) -> Result<CreateTable> {

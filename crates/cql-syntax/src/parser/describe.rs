@@ -1,6 +1,6 @@
 //! DESCRIBE, in the forms that cqlsh sends.
 
-use super::{Parser, Result};
+use super::{Parser, Result, first_of, unsupported};
 use crate::ast::{Describe, DescribeKind, DescribeTarget, Statement};
 use crate::lexer::TokenKind;
 
@@ -29,8 +29,7 @@ impl Parser<'_> {
         let with_internals = self.take_keyword("WITH")?;
         if with_internals {
             self.expect_keyword("INTERNALS")?;
-            // ScyllaDB's, which shows roles too.
-            if self.begins("AND PASSWORDS")? {
+            if first_of(&unsupported::AND_PASSWORDS, self).is_some() {
                 return self.unsupported("DESCRIBE WITH INTERNALS AND PASSWORDS");
             }
         }

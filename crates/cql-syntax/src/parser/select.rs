@@ -1,7 +1,6 @@
 //! SELECT.
 
-use super::unsupported::SERVICE_LEVEL;
-use super::{Parser, Result};
+use super::{Parser, Result, first_of, unsupported};
 use crate::ast::{ArithmeticOperator, OrderBy, Select, Selection, Selector, SelectorExpression, Statement};
 use crate::lexer::{Token, TokenKind};
 use crate::printer::type_text;
@@ -43,7 +42,7 @@ impl Parser<'_> {
         if allow_filtering {
             self.expect_keyword("FILTERING")?;
         }
-        if self.token.is_keyword("USING") && self.using_names_service_level()? {
+        if first_of(&unsupported::USING_SERVICE_LEVEL, self).is_some() {
             return self.unsupported("SELECT USING SERVICE LEVEL");
         }
         self.timeout()?;
@@ -59,13 +58,6 @@ impl Parser<'_> {
             limit,
             allow_filtering,
         }))
-    }
-
-    /// Whether ScyllaDB's USING SERVICE LEVEL stands here.
-    fn using_names_service_level(&self) -> Result<bool> {
-        let mut ahead = *self;
-        ahead.advance()?;
-        ahead.begins(SERVICE_LEVEL)
     }
 
     /// Whether the first word behind SELECT is a column although it is a keyword, as what follows it says. In `distinct as

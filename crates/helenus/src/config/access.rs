@@ -218,7 +218,7 @@ impl AccessSettings {
         Ok(true)
     }
 
-    /// The parts of keys that were given and have no effect; each is told once.
+    /// The parts of keys that were given and have no effect; the log names each once.
     pub(super) fn take_pointless(&mut self) -> Vec<String> {
         self.networks.take_pointless()
     }

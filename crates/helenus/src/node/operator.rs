@@ -7,7 +7,6 @@ mod audited;
 mod facts;
 mod hints;
 mod repair;
-mod roles;
 mod streams;
 mod timeouts;
 

@@ -86,7 +86,7 @@ fn of_session(session: &Session) -> String {
     session.keyspace().as_deref().unwrap_or_default().to_owned()
 }
 
-/// A text as it is told: cut, and without what follows the word PASSWORD and the options of roles.
+/// A text as it is shown: cut, and without what follows the word PASSWORD and the options of roles.
 fn shown(text: &str) -> String {
     const SECRET: &str = "password";
     const HIDDEN: &str = " *******";

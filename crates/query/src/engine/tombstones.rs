@@ -79,9 +79,7 @@ impl Engine {
 /// Has the reads that groups are made of end where a page does, as far as their tombstones are judged.
 #[inline]
 pub(super) fn part_reads(emitter: &mut RowEmitter<'_>, call: &Call<'_>) {
-    if emitter.is_grouping() {
-        emitter.set_rows_per_read(page_size(call).unwrap_or(GROUPED_ROWS_PER_READ));
-    }
+    emitter.part_grouped_reads(|| page_size(call).unwrap_or(GROUPED_ROWS_PER_READ));
 }
 
 /// The limits of the reads that a statement comes to: a page's, if it is less than LIMIT.

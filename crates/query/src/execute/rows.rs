@@ -170,15 +170,12 @@ impl<'e> RowEmitter<'e> {
         }
     }
 
-    /// True if rows are added to groups.
+    /// Ends the reads that groups are made of after so many rows each, as far as their tombstones are judged.
     #[inline]
-    pub(crate) fn is_grouping(&self) -> bool {
-        self.group.is_some()
-    }
-
-    /// Groups are made of reads of so many rows each, whose tombstones are judged.
-    pub(crate) fn set_rows_per_read(&mut self, rows: u32) {
-        self.tombstones.set_rows_max(rows);
+    pub(crate) fn part_grouped_reads(&mut self, rows_per_read: impl FnOnce() -> u32) {
+        if self.group.is_some() {
+            self.tombstones.set_rows_max(rows_per_read());
+        }
     }
 
     /// Whether the client is to be told of tombstones.

@@ -24,7 +24,7 @@ const MONOTONIC: [&str; 7] = [
 
 /// GROUP BY as it is planned.
 pub(super) struct GroupBy {
-    /// What the rows of a group have in common beside their partition.
+    /// The expressions that the rows of a group have in common, beside their partition.
     pub(super) keys: Vec<GroupKey>,
     /// The column that a function is called of.
     pub(super) called_of: Option<ColumnId>,

@@ -123,7 +123,7 @@ pub(super) fn plan(
         is_distinct: select.distinct,
         limit,
         per_partition_limit,
-        // Those in the server's own tables are nobody's to avoid.
+        // Those in the server's own tables are not the client's to avoid.
         tombstones: match system_keyspaces::is_local(&table.keyspace) {
             true => TombstoneLimits::NONE,
             false => context.guardrails.tombstones.into(),

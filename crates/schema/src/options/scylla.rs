@@ -1,6 +1,6 @@
 //! Properties that ScyllaDB has and Cassandra has not, so that what its DESCRIBE writes runs as it is.
 //!
-//! What is done here anyway, or is off, is read without a word. What has no effect draws a warning that names the property. What the schema's
+//! Options of what is done here anyway, or is off, are read without a word. What has no effect draws a warning that names the property. What the schema's
 //! owner would miss (changes for consumers, encryption, tombstones for ever) is refused, and the sentence says what to do.
 //! Nothing of them is kept: DESCRIBE shows what holds here. Source: ScyllaDB's `cf_prop_defs.cc`, `ks_prop_defs.cc` and its CQL reference.
 

@@ -202,7 +202,7 @@ fn tables_as_recorded() {
     replay(include_str!("../../testdata/tables.txt"));
 }
 
-/// What ScyllaDB has and Cassandra has not. The answers are ours.
+/// Statements that ScyllaDB has and Cassandra has not. The answers are ours.
 #[test]
 fn properties_of_scylla() {
     replay(include_str!("../../testdata/scylla.txt"));

@@ -21,7 +21,7 @@ fn set(names: &[&str]) -> BTreeSet<String> {
 }
 
 #[test]
-fn superusers_and_the_owner_may_ask_and_nobody_else() {
+fn superusers_and_the_owner_may_ask_and_no_other_role() {
     let list = [login("ada")];
     for actor in [ROOT, Actor::Role("deputy"), Actor::Maintenance] {
         assert_eq!(asked(&base(), actor, &list).expect("it is planned").changes, list);

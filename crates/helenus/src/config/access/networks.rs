@@ -1,6 +1,6 @@
 //! `network_authorizer` and `cidr_authorizer`: the datacenters that roles may use, and the addresses that they connect from.
 //!
-//! What Cassandra keeps in caches is in memory here, so the parameters of its caches have no effect. Those of a `cidr_authorizer` that checks nothing have none
+//! All that Cassandra keeps in caches is in memory here, so the parameters of its caches have no effect. Those of a `cidr_authorizer` that checks nothing have none
 //! either: they are in the warning at the start, lest `ENFORCE` beside `AllowAllCIDRAuthorizer` be taken for an effect.
 
 use auth::networks::{CidrMode, NetworkRules};
@@ -60,7 +60,7 @@ impl NetworkSettings {
         Ok(())
     }
 
-    /// Parameters that were given and have no effect; each is told once.
+    /// Parameters that were given and have no effect; the log names each once.
     pub(super) fn take_pointless(&mut self) -> Vec<String> {
         std::mem::take(&mut self.pointless)
     }

@@ -1,10 +1,11 @@
-//! Logins of operators, and what their roles may ask for: judged by the state of access of this moment, as clients are.
+//! Logins of operators, the import of another cluster's roles, and what operators' roles may ask for: judged by the state of access of this moment, as clients are.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-use admin::{Answer, LoginAttempt, Need, Refusal};
-use auth::{Actor, Credentials, Objects, StatementKind, requirements};
+use admin::{Answer, LoginAttempt, Need, Refusal, RolesOrder};
+use auth::{Actor, Credentials, Objects, RolesImport, StatementKind, requirements};
 use login::{LoggedIn, Ticket};
+use query::{AccessChangesError, plan_roles_import, propose_access_changes};
 use runtime::fill_secret;
 use server::ConnectError;
 
@@ -78,5 +79,24 @@ impl Operator {
             }
         };
         allowed.map(|()| Answer::Done).map_err(|error| Refusal::Forbidden(error.to_string()))
+    }
+
+    /// Imports the roles that `order` lists, or says what an import would do.
+    pub(super) async fn import_roles(&self, order: RolesOrder) -> Done {
+        let Some(login) = &order.login else {
+            let words = "roles are imported by a superuser who has logged in: set authenticator first";
+            return Err(Refusal::Refused(words.to_owned()));
+        };
+        let actor = Actor::Role(login.role());
+        let planned = plan_roles_import(&self.engine, actor, (&order.roles, order.replaces));
+        let RolesImport { changes, imported, skipped } =
+            planned.map_err(|error| Refusal::Forbidden(error.to_string()))?;
+        if !order.is_dry && !changes.is_empty() {
+            propose_access_changes(&self.engine, actor, changes).await.map_err(|error| match error {
+                AccessChangesError::Refused(words) => Refusal::Refused(format!("nothing is imported: {words}")),
+                AccessChangesError::Failed(words) => Refusal::Failed(words),
+            })?;
+        }
+        Ok(Answer::ImportedRoles { imported, skipped })
     }
 }
