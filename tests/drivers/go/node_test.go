@@ -62,10 +62,11 @@ type node struct {
 	host          string
 	port          int
 	process       *exec.Cmd
-	input         io.Closer
+	input         io.WriteCloser
+	output        *bufio.Reader
 }
 
-// With a folder the server speaks TLS, and the folder gets the certificates.
+// With a folder the server speaks TLS, and the folder gets the certificates; with an authenticator too, clients log in by it.
 func startNode(t *testing.T, configuration configuration, folder ...string) *node {
 	words := append([]string{filepath.Join("..", "python", "server.py"), configuration.reactor, configuration.shards}, folder...)
 	process := exec.Command("python3", words...)
@@ -75,7 +76,8 @@ func startNode(t *testing.T, configuration configuration, folder ...string) *nod
 	output, err := process.StdoutPipe()
 	must(t, err)
 	must(t, process.Start())
-	line, err := bufio.NewReader(output).ReadString('\n')
+	reader := bufio.NewReader(output)
+	line, err := reader.ReadString('\n')
 	if err != nil {
 		t.Fatalf("the server did not start, its words are above: %v", err)
 	}
@@ -83,7 +85,19 @@ func startNode(t *testing.T, configuration configuration, folder ...string) *nod
 	must(t, err)
 	number, err := strconv.Atoi(port)
 	must(t, err)
-	return &node{configuration, host, number, process, input}
+	return &node{configuration, host, number, process, input, reader}
+}
+
+// Runs a statement of the owner of the server's process.
+func (node *node) asOwner(t *testing.T, statement string) {
+	t.Helper()
+	_, err := io.WriteString(node.input, statement+"\n")
+	must(t, err)
+	answer, err := node.output.ReadString('\n')
+	must(t, err)
+	if answer != "done\n" {
+		t.Fatalf("%s: %s", statement, answer)
+	}
 }
 
 // Ends the server, which must end well and have nothing to complain of.

@@ -22,19 +22,29 @@ function configurations() {
 }
 
 class Server {
-  // With a folder the server speaks TLS, and the folder gets the certificates.
+  // With a folder the server speaks TLS, and the folder gets the certificates; with an authenticator too, clients log in by it.
   static async start({ reactor, shards, protocol }, ...folder) {
     const server = new Server();
     server.protocol = protocol;
     server.process = spawn('python3', [path.join(SUITES, 'python/server.py'), reactor, shards, ...folder], { stdio: ['pipe', 'pipe', 'inherit'] });
     server.ended = once(server.process, 'exit');
-    const lines = readline.createInterface({ input: server.process.stdout });
+    server.lines = readline.createInterface({ input: server.process.stdout });
     const [line] = await Promise.race([
-      once(lines, 'line'),
+      once(server.lines, 'line'),
       server.ended.then(() => { throw new Error('the server did not start; its words are above'); }),
     ]);
     server.address = line;
     return server;
+  }
+
+  // Runs a statement of the owner of the server's process.
+  async asOwner(statement) {
+    const answered = once(this.lines, 'line');
+    this.process.stdin.write(`${statement}\n`);
+    const [answer] = await answered;
+    if (answer !== 'done') {
+      throw new Error(`${statement}: ${answer}`);
+    }
   }
 
   // Ends the server, which must end well and have nothing to complain of.

@@ -25,6 +25,11 @@ def make_certificates(folder):
     (folder / "node.pem").write_text((folder / "node.key").read_text() + (folder / "node.crt").read_text())
 
 
+def authenticator(name):
+    """Lines of a configuration by which clients log in by their certificate's identity."""
+    return f"authenticator:\n  class_name: {name}\n  parameters:\n    validator_class_name: org.apache.cassandra.auth.SpiffeCertificateValidator\n"
+
+
 def options_of(folder, *lines, before=""):
     """Arguments of a server that speaks TLS alone, with these lines among its options too. `before` comes before them."""
     folder = pathlib.Path(folder)

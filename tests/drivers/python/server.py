@@ -3,9 +3,12 @@
 The thin Python twin of the Rust harness in tests/src. With HELENUS_AGAINST=host:port nothing is started and the tests talk to
 what listens there: run against a real Cassandra, they show that they ask for what Cassandra does.
 
-Suites in other languages run it as a program, `python3 server.py REACTOR SHARDS [FOLDER]`: it says where the server listens, ends it when
+Suites in other languages run it as a program, `python3 server.py REACTOR SHARDS [FOLDER [AUTHENTICATOR]]`: it says where the server listens, ends it when
 standard input ends, and fails when the log says something bad. So there is one judge for all of them. With a folder the server speaks TLS to clients that have a
-certificate, and the folder gets the files of certificates.py. With `passwords` in place of the folder clients log in, as `admin` with `a password of the tests`.
+certificate, and the folder gets the files of certificates.py. With an authenticator too, such as `MutualTlsAuthenticator`, they log in by it; with that of fallback a
+client may have none. With `passwords` in place of the folder clients log in, as `admin` with `a password of the tests`.
+
+Each line of standard input is a statement of the owner of the process, on the maintenance socket. It is answered by a line: `done`, or what went wrong.
 """
 
 import os
@@ -18,7 +21,7 @@ import tempfile
 import threading
 import time
 
-from certificates import make_certificates, options_of
+from certificates import authenticator, make_certificates, options_of
 from refusal import refuse_io_uring
 
 PASSWORDS = ("--authenticator", "PasswordAuthenticator")
@@ -81,6 +84,12 @@ class Server:
         bad = hand_over_stalls(bad, f"{self.reactor}-{self.shards}")
         assert not bad, "the server's log says:\n" + "\n".join(bad)
 
+    def of_owner(self, statement):
+        """What went wrong with a statement of the owner of the process; nothing if it is done."""
+        socket = os.path.join(self.folder.name, "maintenance", "cql.m")
+        ran = subprocess.run([os.environ["HELENUS_BINARY"], "cql", socket, "-e", statement], capture_output=True, text=True)
+        return (ran.stderr or ran.stdout) if ran.returncode else ""
+
     def _wait_for_line(self, *parts):
         """The log comes by another stream than the line that tells the port, and may come later."""
         deadline = time.monotonic() + LOG_SECONDS_MAX
@@ -136,7 +145,10 @@ if __name__ == "__main__":
         arguments = PASSWORDS + SUPERUSER
     elif len(sys.argv) > 3:
         make_certificates(sys.argv[3])
-        arguments = options_of(sys.argv[3], "require_client_auth: true")
+        name = "".join(sys.argv[4:])
+        asked = "optional" if "Fallback" in name else "true"
+        arguments = options_of(sys.argv[3], f"require_client_auth: {asked}", before=authenticator(name) if name else "")
     with Server(sys.argv[1], int(sys.argv[2]), arguments) as started:
         print(f"{started.host}:{started.port}", flush=True)
-        sys.stdin.read()
+        for line in sys.stdin:
+            print(" ".join(started.of_owner(line.strip()).split()) or "done", flush=True)

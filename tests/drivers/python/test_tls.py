@@ -9,7 +9,7 @@ from cassandra.cluster import EXEC_PROFILE_DEFAULT, ExecutionProfile, NoHostAvai
 from cassandra.connection import UnixSocketEndPoint
 from cassandra.policies import HostFilterPolicy, RoundRobinPolicy
 
-from certificates import IDENTITY, make_certificates, options_of
+from certificates import IDENTITY, authenticator, make_certificates, options_of
 from conftest import Node
 from server import Server
 from shell import cqlsh, run
@@ -81,10 +81,6 @@ def test_cqlsh(server, folder, asking):
     assert "True" in cqlsh(server, LISTED, "--ssl", f"--cqlshrc={whole}")
     refused = run(server, "--ssl", f"--cqlshrc={bare}", "-e", LISTED)
     assert (refused.returncode == 0) == (asking != "true"), refused.stdout + refused.stderr
-
-
-def authenticator(name):
-    return f"authenticator:\n  class_name: {name}\n  parameters:\n    validator_class_name: org.apache.cassandra.auth.SpiffeCertificateValidator\n"
 
 
 def owner(server):

@@ -24,7 +24,7 @@ pub fn prepare() -> Result<(), String> {
 pub fn suite() -> Command {
     let mut command = Command::new(program());
     command
-        .args(["-test.v", "-test.timeout=0", "-test.parallel=2", "-test.run=^Test(Driver|Tls)$"])
+        .args(["-test.v", "-test.timeout=0", "-test.parallel=2", "-test.run=^Test(Driver|Login|Tls.*)$"])
         .current_dir(sources());
     command
 }

@@ -186,3 +186,19 @@ fn required_certificates_do_for_an_address_beyond_loopback_unless_a_port_is_plai
         );
     }
 }
+
+#[test]
+fn operators_are_unproven_where_a_certificate_is_all_that_clients_are_asked_for() {
+    let (_folder, [keystore, truststore]) = stores("unproven");
+    let of = |before: &str, more: &[&str]| {
+        let all = [&["enabled: true", &keystore, &truststore], more].concat();
+        config_of(&format!("{before}{}", options(&all))).expect("it is right").are_operators_unproven()
+    };
+    let required = "require_client_auth: true";
+    assert!(of("", &[required]));
+    assert!(!of("", &[]) && !of("", &["require_client_auth: optional"]) && !of("", &[required, "optional: true"]));
+    assert!(!of("native_transport_port_ssl: 9142\n", &[required]), "there is a plain port");
+    assert!(!of("authenticator: PasswordAuthenticator\n", &[required]));
+    let api = |line: &str| format!("api_tls:\n  enabled: true\n  {keystore}\n  {truststore}\n  {line}\n");
+    assert!(!of(&api(required), &[required]) && of(&api("require_client_auth: false"), &[required]));
+}

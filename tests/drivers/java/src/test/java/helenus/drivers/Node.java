@@ -1,6 +1,7 @@
 package helenus.drivers;
 
 import com.datastax.oss.driver.api.core.CqlSession;
+import com.datastax.oss.driver.api.core.CqlSessionBuilder;
 import com.datastax.oss.driver.api.core.config.DefaultDriverOption;
 import com.datastax.oss.driver.api.core.config.DriverConfigLoader;
 import com.datastax.oss.driver.api.core.config.ProgrammaticDriverConfigLoaderBuilder;
@@ -8,22 +9,24 @@ import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
 import java.net.InetSocketAddress;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
-import javax.net.ssl.SSLContext;
 
 /** A running server. The Python harness starts it, ends it and judges its log. */
 final class Node {
   private static final long STOP_SECONDS_MAX = 30;
 
   private final Process process;
+  private final BufferedReader said;
   private final InetSocketAddress address;
 
-  private Node(Process process, InetSocketAddress address) {
+  private Node(Process process, BufferedReader said, InetSocketAddress address) {
     this.process = process;
+    this.said = said;
     this.address = address;
   }
 
@@ -34,6 +37,11 @@ final class Node {
   /** A server that speaks TLS; the folder gets the certificates. */
   static Node startWithTls(Path folder) throws IOException {
     return start(List.of("uring", "2", folder.toString()));
+  }
+
+  /** A server that speaks TLS, whose clients log in by this authenticator; the folder gets the certificates. */
+  static Node startWithTls(Path folder, String reactor, String authenticator) throws IOException {
+    return start(List.of(reactor, "2", folder.toString(), authenticator));
   }
 
   /** A server whose clients log in. */
@@ -56,7 +64,17 @@ final class Node {
     int colon = line.lastIndexOf(':');
     InetSocketAddress address =
         new InetSocketAddress(line.substring(0, colon), Integer.parseInt(line.substring(colon + 1)));
-    return new Node(process, address);
+    return new Node(process, said, address);
+  }
+
+  /** Runs a statement of the owner of the server's process. */
+  void asOwner(String statement) throws IOException {
+    process.getOutputStream().write((statement + "\n").getBytes(StandardCharsets.UTF_8));
+    process.getOutputStream().flush();
+    String answer = said.readLine();
+    if (!"done".equals(answer)) {
+      throw new AssertionError(statement + ": " + answer);
+    }
   }
 
   /** Ends the server, which must end well and have nothing to complain of. */
@@ -84,14 +102,23 @@ final class Node {
     return connect(options().withStringList(DefaultDriverOption.METADATA_SCHEMA_REFRESHED_KEYSPACES, List.of()));
   }
 
-  /** A session under TLS. */
-  CqlSession connect(SSLContext context) {
+  /** A session by these lines of a configuration file. */
+  CqlSession connectConfigured(String lines) {
+    return configured(lines).build();
+  }
+
+  /** The same, with a name and a password. */
+  CqlSession connectConfigured(String lines, String name, String password) {
+    return configured(lines).withAuthCredentials(name, password).build();
+  }
+
+  private CqlSessionBuilder configured(String lines) {
+    // The first has a say in what it sets or has defaults of, which the lines are no part of.
+    DriverConfigLoader loader = DriverConfigLoader.compose(options().build(), DriverConfigLoader.fromString(lines));
     return CqlSession.builder()
         .addContactPoint(address)
         .withLocalDatacenter("datacenter1")
-        .withConfigLoader(options().build())
-        .withSslContext(context)
-        .build();
+        .withConfigLoader(loader);
   }
 
   /** A session with a name and a password. */
