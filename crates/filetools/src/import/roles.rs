@@ -68,7 +68,8 @@ async fn read(runtime: &Runtime, folder: &Path) -> Result<Value, ToolError> {
             "can_login": row.flag("can_login"),
             "hash": hash,
             "member_of": row.texts("member_of"),
-            "datacenters": datacenters.get(&name).cloned().unwrap_or_default(),
+            // This table alone names a role as a resource.
+            "datacenters": datacenters.get(&format!("roles/{name}")).cloned().unwrap_or_default(),
             "cidr_groups": groups.get(&name).cloned().unwrap_or_default(),
             "name": name,
         }));

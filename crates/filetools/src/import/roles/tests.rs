@@ -66,7 +66,7 @@ fn a_damaged_file_is_refused() {
         std::fs::write(roles.join(path.file_name().expect("a name")), bytes).expect("it is written");
     }
     let refused = read_roles(&folder).expect_err("it is damaged").to_string();
-    assert!(refused.contains("nb-1-big-Data.db"), "{refused}");
+    assert!(refused.contains("nb-1-big-") && refused.contains("damaged at byte"), "{refused}");
     std::fs::remove_dir_all(&folder).expect("it is removed");
 }
 
