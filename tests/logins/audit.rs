@@ -159,7 +159,11 @@ fn a_prepared_statement_has_its_whole_text() {
     let secret = password(&builder);
     let mut client =
         Connection::open(&server.address()).expect("connects").logged_in("cassandra", &secret).expect("it is right");
-    let of_length = |length: usize| format!("SELECT key FROM system.local /* {} */ WHERE key = ?", "x".repeat(length));
+    client
+        .query("CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}")
+        .expect("made");
+    client.query("CREATE TABLE ks.t (k text PRIMARY KEY)").expect("made");
+    let of_length = |length: usize| format!("SELECT k FROM ks.t /* {} */ WHERE k = ?", "x".repeat(length));
     let (long, longer) = (of_length(3000), of_length(70_000));
     for text in [&long, &longer] {
         let id = client.prepare(text).expect("it is right");

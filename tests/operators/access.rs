@@ -120,7 +120,7 @@ fn permissions_on_mbeans_decide_what_a_role_may_ask() {
     assert_eq!(basic("monitor", "looking"), 1, "revoked");
     for (pattern, flushes, hands_off) in [
         ("org.apache.cassandra.net:*", 1, 1),
-        ("org.apache.cassandra.db:type=Storage*", 0, 1),
+        ("org.apache.cassandra.db:type=StorageS*", 0, 1),
         ("org.apache.cassandra.*:*", 0, 0),
     ] {
         run(&format!("GRANT EXECUTE ON MBEANS '{pattern}' TO monitor"));
