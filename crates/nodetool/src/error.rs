@@ -10,7 +10,7 @@ pub enum ToolError {
         sentence: String,
     },
     /// No connection.
-    #[error("cannot connect to the admin API at {host}:{port}: {reason}{hint}")]
+    #[error("cannot connect to the admin API at {host}:{port} (--host, --port): {reason}; {hint}")]
     Unreachable {
         /// Where it was looked for.
         host: String,
@@ -18,11 +18,13 @@ pub enum ToolError {
         port: u16,
         /// Error of the system or the name server.
         reason: String,
-        /// Hint at the cause, or nothing.
+        /// Hint at the cause.
         hint: &'static str,
     },
     /// A connection, and then no answer.
-    #[error("{request} to {host}:{port} timed out after {seconds} s")]
+    #[error(
+        "{request} to {host}:{port} timed out after {seconds} s; the node may be too busy, or hang: --timeout waits longer"
+    )]
     TimedOut {
         /// Host of the node.
         host: String,
@@ -34,7 +36,7 @@ pub enum ToolError {
         seconds: u64,
     },
     /// A connection that ended, or what is no HTTP.
-    #[error("{request} to {host}:{port} failed: {reason}")]
+    #[error("{request} to {host}:{port} failed: {reason}{hint}")]
     Broken {
         /// Host of the node.
         host: String,
@@ -44,6 +46,8 @@ pub enum ToolError {
         request: String,
         /// The response instead.
         reason: String,
+        /// Hint at the cause, or nothing.
+        hint: &'static str,
     },
     /// More than any answer is.
     #[error("response to {request} exceeds {bytes_max} bytes")]

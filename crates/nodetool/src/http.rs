@@ -108,6 +108,21 @@ impl Client {
         self.agent.run(request.timeout_connect(Some(self.timeout)).timeout_global(limit).build())
     }
 
+    /// A hint at TLS where one side speaks it and the other does not. A node itself answers plain text on a port of TLS by a sentence; what stands
+    /// before one, a proxy of TLS say, answers by an alert or closes. A plain port answers TLS by text.
+    fn tls_hint(&self, reason: &str) -> &'static str {
+        let is_closed = reason.contains("eof") || reason.contains("disconnected") || reason.contains("reset");
+        match self.scheme {
+            "https" if is_closed || reason.contains("InvalidContentType") => {
+                "; the node's admin API may have no TLS (api_tls): try without --ssl, --cacert and --cert"
+            }
+            "http" if is_closed || reason.contains("http parse") => {
+                "; if the node's admin API has TLS (api_tls), give --ssl and --cacert"
+            }
+            _ => "",
+        }
+    }
+
     fn failed(&self, request: &Request, error: ureq::Error) -> ToolError {
         let (host, port) = (self.host.clone(), self.port);
         let request_name = request.name();
@@ -133,14 +148,22 @@ impl Client {
             ureq::Error::Io(source) if (host.as_str(), port).to_socket_addrs().is_err() => {
                 unreachable(source.to_string())
             }
-            other => ToolError::Broken { host, port, request: request_name, reason: other.to_string() },
+            other => {
+                let reason = other.to_string();
+                let hint = self.tls_hint(&reason);
+                ToolError::Broken { host, port, request: request_name, reason, hint }
+            }
         }
     }
 }
 
 /// What may be wrong with a port on which nobody listens.
 fn hint(port: u16) -> &'static str {
-    if port == JMX_PORT { " (7199 is Cassandra's JMX port; the admin API of Helenus listens on 10000)" } else { "" }
+    if port == JMX_PORT {
+        "7199 is Cassandra's JMX port, and the admin API of Helenus listens on 10000"
+    } else {
+        "the node may be down, or its admin API be closed or elsewhere (its own --api-address, --api-port)"
+    }
 }
 
 fn is_no_connection(kind: std::io::ErrorKind) -> bool {
@@ -204,6 +227,6 @@ mod tests {
     #[test]
     fn who_tries_cassandras_port_is_told_ours() {
         assert!(super::hint(7199).contains("10000"));
-        assert_eq!(super::hint(10000), "");
+        assert!(super::hint(10000).contains("--api-port"));
     }
 }

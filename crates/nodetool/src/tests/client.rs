@@ -9,6 +9,18 @@ use crate::error::ToolError;
 use crate::http::Client;
 use crate::surroundings::{Request, Surroundings};
 
+/// A certificate to trust, whose key was not kept.
+const TRUSTED: &str = "-----BEGIN CERTIFICATE-----\n\
+MIIBezCCASGgAwIBAgIUWdOTaGt4UpgedWB8TisrDODk1HUwCgYIKoZIzj0EAwIw\n\
+EjEQMA4GA1UEAwwHdHJ1c3RlZDAgFw0yNjExMzAyMDU2MzFaGA8yMTI2MTEwNjIw\n\
+NTYzMVowEjEQMA4GA1UEAwwHdHJ1c3RlZDBZMBMGByqGSM49AgEGCCqGSM49AwEH\n\
+A0IABK+FF4iEub5Uafh9IDluQSWlh1hgQyBbwycGe7CEz6K2DU7BozlILRYkGBJd\n\
+p04S2sx2JH1Sfqei5739z7oCtSKjUzBRMB0GA1UdDgQWBBRY2vDQaX+lkdVcb1ZD\n\
+63bO/7kmcTAfBgNVHSMEGDAWgBRY2vDQaX+lkdVcb1ZD63bO/7kmcTAPBgNVHRMB\n\
+Af8EBTADAQH/MAoGCCqGSM49BAMCA0gAMEUCIQDYNNq3CXDTHTS9Hu2KJItViyWL\n\
+j1mxdEj8M7BUbiV7egIgF9DTmHzjsrwnJ9FhdjEQX+w1YCOY2e/e7mC6lBjYDvY=\n\
+-----END CERTIFICATE-----\n";
+
 /// A server for one connection. It reads a request's head and hands the connection over; what it read is its outcome.
 fn server(answer: impl FnOnce(TcpStream) + Send + 'static) -> (u16, JoinHandle<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
@@ -34,6 +46,20 @@ fn says(bytes: &'static str) -> (u16, JoinHandle<String>) {
     server(move |mut stream| {
         let _ = stream.write_all(bytes.as_bytes());
     })
+}
+
+/// A server that answers the first bytes, whatever they are.
+fn server_of_anything(answer: &'static str) -> (u16, JoinHandle<()>) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let port = listener.local_addr().expect("it is bound").port();
+    let thread = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().expect("a client comes");
+        let _ = stream.read(&mut [0; 4096]);
+        let _ = stream.write_all(answer.as_bytes());
+        // Until the client goes: a close with bytes unread would reset the connection.
+        let _ = stream.read_to_end(&mut Vec::new());
+    });
+    (port, thread)
 }
 
 fn client(port: u16) -> Client {
@@ -108,12 +134,16 @@ fn nobody_there_is_said_with_host_and_port() {
     let error = ask(port, &Request::get("/x")).expect_err("nobody listens");
     assert_eq!(
         error.to_string(),
-        format!("cannot connect to the admin API at 127.0.0.1:{port}: Connection refused (os error 111)")
+        format!(
+            "cannot connect to the admin API at 127.0.0.1:{port} (--host, --port): Connection refused (os error 111); the node may be down, or its admin API be closed or elsewhere (its own --api-address, --api-port)"
+        )
     );
     assert_eq!(error.exit_code(), 1);
     let error = client_at("host.invalid", port, "60").ask(&Request::get("/x")).expect_err("no such host");
     assert!(
-        error.to_string().starts_with(&format!("cannot connect to the admin API at host.invalid:{port}: ")),
+        error
+            .to_string()
+            .starts_with(&format!("cannot connect to the admin API at host.invalid:{port} (--host, --port): ")),
         "{error}"
     );
     let error = client_at("a host", port, "1").ask(&Request::get("/x")).expect_err("no host");
@@ -127,7 +157,12 @@ fn who_does_not_answer_is_not_waited_for() {
         let _ = stream.read(&mut [0]);
     });
     let error = impatient(port).ask(&Request::get("/x")).expect_err("no answer");
-    assert_eq!(error.to_string(), format!("GET /x to 127.0.0.1:{port} timed out after 1 s"));
+    assert_eq!(
+        error.to_string(),
+        format!(
+            "GET /x to 127.0.0.1:{port} timed out after 1 s; the node may be too busy, or hang: --timeout waits longer"
+        )
+    );
     assert_eq!(error.exit_code(), 2);
     server.join().expect("the server ends");
 }
@@ -170,6 +205,29 @@ fn what_is_no_http_is_an_error() {
         assert_eq!(error.exit_code(), 2, "{babble:?}: {error}");
         assert!(error.to_string().contains(&format!("127.0.0.1:{port}")), "{babble:?}: {error}");
     }
+}
+
+#[test]
+fn plain_text_to_a_port_of_tls_says_so() {
+    // The alert by which a server of TLS answers what is none, and a server that only closes.
+    for answer in ["\u{15}\u{3}\u{3}\0\u{2}\u{2}\u{32}", ""] {
+        let (port, _) = says(answer);
+        let error = ask(port, &Request::get("/x")).expect_err("no HTTP").to_string();
+        assert!(error.ends_with("; if the node's admin API has TLS (api_tls), give --ssl and --cacert"), "{error}");
+    }
+}
+
+#[test]
+fn tls_to_a_plain_port_says_so() {
+    let file = std::env::temp_dir().join(format!("nodetool-trusted-{}.pem", std::process::id()));
+    std::fs::write(&file, TRUSTED).expect("the file can be written");
+    let (port, _) = server_of_anything("HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n");
+    let line = format!("-p {port} --ssl --cacert {} version", file.display());
+    let arguments = crate::parsed(line.split(' ').map(std::ffi::OsString::from).collect()).expect("a command line");
+    let mut client = Client::new(&arguments, |_| Err("there are no files".to_owned())).expect("the file is used");
+    std::fs::remove_file(&file).expect("it is there");
+    let error = client.ask(&Request::get("/x")).expect_err("no TLS").to_string();
+    assert!(error.contains("may have no TLS"), "{error}");
 }
 
 #[test]
