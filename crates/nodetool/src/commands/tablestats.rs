@@ -27,26 +27,35 @@ pub(super) fn run(arguments: &Arguments, node: &mut dyn Surroundings) -> Result<
         return Err(ToolError::usage("cannot filter top K tables without specifying a sort key."));
     }
     let mut tables: Vec<Table> = node.get(Request::get("/helenus/tables"))?;
+    // As in Cassandra: of the node, whatever is chosen.
+    let total = tables.len();
     choose(&mut tables, &arguments.names, arguments.ignore)?;
     tables.sort_by(|a, b| (&a.keyspace, &a.table).cmp(&(&b.keyspace, &b.table)));
 
     let human = arguments.human_readable;
-    let values = values::of(&by_keyspace(&tables), human);
-    let text = match (format, order) {
-        (Format::Json, _) => json(&values),
-        (Format::Yaml, _) => yaml(&values),
-        (Format::Text, None) => lines::of_keyspaces(&by_keyspace(&tables), human),
-        (Format::Text, Some(order)) => {
+    let (values, lines) = match order {
+        None => {
+            let keyspaces = by_keyspace(&tables);
+            (values::of_keyspaces(total, &keyspaces, human), lines::of_keyspaces(total, &keyspaces, human))
+        }
+        Some(order) => {
             order.apply(&mut tables);
             let top = arguments.top.filter(|top| *top > 0 && *top < tables.len());
-            lines::in_order(&tables, top, order.name(), human)
+            tables.truncate(top.unwrap_or(tables.len()));
+            let shown = top.map(|top| (top, order.name()));
+            (values::in_order(total, &tables, human), lines::in_order(total, &tables, shown, human))
         }
+    };
+    let text = match format {
+        Format::Json => json(&values),
+        Format::Yaml => yaml(&values),
+        Format::Text => lines,
     };
     Ok(Answer { text, json: json(&values) })
 }
 
 /// Leaves those that are named, or, ignoring, those that are not.
-fn choose(tables: &mut Vec<Table>, names: &[String], ignore: bool) -> Result<(), ToolError> {
+pub(super) fn choose(tables: &mut Vec<Table>, names: &[String], ignore: bool) -> Result<(), ToolError> {
     for name in names {
         let (keyspace, table) = parts(name);
         if !tables.iter().any(|known| known.keyspace == keyspace) {

@@ -10,9 +10,8 @@ use super::Sums;
 const RULE: &str = "----------------\n";
 
 /// Keyspace by keyspace.
-pub(super) fn of_keyspaces(keyspaces: &BTreeMap<&str, Vec<&Table>>, human: bool) -> String {
-    let count: usize = keyspaces.values().map(Vec::len).sum();
-    let mut text = format!("Total number of tables: {count}\n{RULE}");
+pub(super) fn of_keyspaces(total: usize, keyspaces: &BTreeMap<&str, Vec<&Table>>, human: bool) -> String {
+    let mut text = format!("Total number of tables: {total}\n{RULE}");
     for (name, tables) in keyspaces {
         let sums = Sums::of(tables);
         text += &format!("Keyspace: {name}\n");
@@ -29,15 +28,15 @@ pub(super) fn of_keyspaces(keyspaces: &BTreeMap<&str, Vec<&Table>>, human: bool)
     text
 }
 
-/// In the order that they have, which goes by the figure of that name.
-pub(super) fn in_order(tables: &[Table], top: Option<usize>, order: &str, human: bool) -> String {
-    let mut text = format!("Total number of tables: {}", tables.len());
-    if let Some(top) = top {
+/// In the order that they have; of those that are the first by the figure of a name, their count and the name.
+pub(super) fn in_order(total: usize, tables: &[Table], top: Option<(usize, &str)>, human: bool) -> String {
+    let mut text = format!("Total number of tables: {total}");
+    if let Some((top, order)) = top {
         text += &format!(" (showing top {top} by {order})");
     }
     text.push('\n');
     text += RULE;
-    for table in &tables[..top.unwrap_or(tables.len())] {
+    for table in tables {
         text += &block(&format!("{}.{}", table.keyspace, table.table), table, "\t", human);
     }
     text + RULE
@@ -91,6 +90,11 @@ fn of_table(table: &Table, human: bool) -> Vec<(&'static str, String)> {
 
 /// `[5/4, 10, 0]`: a level that has more than it should says how many it should have.
 fn levels(counts: &[u64]) -> String {
+    format!("[{}]", each_level(counts).join(", "))
+}
+
+/// The levels, one by one.
+pub(super) fn each_level(counts: &[u64]) -> Vec<String> {
     let level = |(level, count): (usize, &u64)| {
         let most = match u32::try_from(level) {
             Ok(0) => Some(4),
@@ -102,8 +106,7 @@ fn levels(counts: &[u64]) -> String {
             _ => count.to_string(),
         }
     };
-    let levels: Vec<String> = counts.iter().enumerate().map(level).collect();
-    format!("[{}]", levels.join(", "))
+    counts.iter().enumerate().map(level).collect()
 }
 
 #[cfg(test)]

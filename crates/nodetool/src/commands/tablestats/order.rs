@@ -35,6 +35,28 @@ const FIGURES: [(&str, Figure); 25] = [
     ("write_latency", |table| table.write_latency_us_mean),
     ("writes", |table| table.writes.map(number)),
 ];
+/// Cassandra's keys for figures that a node does not count.
+const NOT_COUNTED: [&str; 19] = [
+    "average_live_cells_per_slice_last_five_minutes",
+    "average_tombstones_per_slice_last_five_minutes",
+    "compression_metadata_off_heap_memory_used",
+    "index_summary_off_heap_memory_used",
+    "max_sstable_size",
+    "maximum_live_cells_per_slice_last_five_minutes",
+    "maximum_tombstones_per_slice_last_five_minutes",
+    "memtable_cell_count",
+    "off_heap_memory_used_total",
+    "percent_repaired",
+    "sai_disk_used_bytes",
+    "sai_index_segments_hit",
+    "sai_local_query_latency_ms",
+    "sai_post_filtering_read_latency",
+    "sai_rows_filtered",
+    "sai_sstable_indexes_hit",
+    "sai_total_query_timeouts",
+    "sai_total_queryable_index_ratio",
+    "twcs_max_duration",
+];
 const FULL_NAME: &str = "full_name";
 const TABLE_NAME: &str = "table_name";
 
@@ -59,6 +81,9 @@ impl Order {
         }
         match FIGURES.iter().find(|(known, _)| *known == name) {
             Some((known, figure)) => Ok(Order::By(known, *figure)),
+            None if NOT_COUNTED.contains(&name) => {
+                Err(ToolError::usage(format!("tables cannot be sorted by {name}: the node does not count it")))
+            }
             None => {
                 let known: Vec<&str> = FIGURES.iter().map(|(known, _)| *known).chain([FULL_NAME, TABLE_NAME]).collect();
                 Err(ToolError::usage(format!("argument for sort must be one of: {}", known.join(", "))))
