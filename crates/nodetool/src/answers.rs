@@ -180,6 +180,7 @@ pub(crate) struct SnapshotTable {
 pub(crate) struct Table {
     pub(crate) keyspace: String,
     pub(crate) table: String,
+    pub(crate) id: Option<String>,
     pub(crate) sstables: Option<u64>,
     #[serde(default)]
     pub(crate) sstables_per_level: Vec<u64>,

@@ -3,13 +3,17 @@
 mod auditlog;
 mod auth_caches;
 mod autocompaction;
+mod clientstats;
 mod cms;
 mod compaction;
 mod compactionhistory;
 mod compactionstats;
+mod cql;
+mod datapaths;
 mod departures;
 mod describecluster;
 mod failuredetector;
+mod getcompactionthreshold;
 mod getendpoints;
 mod gossipinfo;
 mod handoff;
@@ -22,6 +26,7 @@ mod proxyhistograms;
 mod repair;
 mod ring;
 mod scrub;
+mod services;
 mod snapshots;
 mod status;
 mod streamthroughput;
@@ -35,10 +40,11 @@ mod upgrade;
 mod version;
 
 use auth_caches::Cache;
+use services::Service;
 
 use crate::arguments::Command;
 use crate::error::ToolError;
-use crate::report::Answer;
+use crate::report::{Answer, Format};
 use crate::surroundings::{Request, Surroundings};
 
 /// Runs one command.
@@ -85,6 +91,11 @@ pub(crate) fn run(command: &Command, node: &mut dyn Surroundings) -> Result<Answ
         Command::Refresh(arguments) => tables::refresh(arguments, node),
         Command::TableStats(arguments) => tablestats::run(arguments, node),
         Command::TableHistograms(arguments) => tablehistograms::run(arguments, node),
+        Command::ClientStats(arguments) => clientstats::run(arguments, node),
+        Command::DataPaths(arguments) => datapaths::run(arguments, node),
+        Command::GetCompactionThreshold(arguments) => getcompactionthreshold::run(arguments, node),
+        Command::StatusBinary => services::status(Service::Native, node),
+        Command::StatusGossip => services::status(Service::Gossip, node),
         Command::ProxyHistograms => proxyhistograms::run(node),
         Command::ThreadPoolStats(arguments) => tpstats::run(arguments, node),
         Command::GetLoggingLevels => logging::levels(node),
@@ -112,6 +123,9 @@ pub(crate) fn run(command: &Command, node: &mut dyn Surroundings) -> Result<Answ
         Command::InvalidateNetworkPermissionsCache(_) => auth_caches::invalidate(Cache::NetworkPermissions, node),
         Command::InvalidateJmxPermissionsCache(_) => auth_caches::invalidate(Cache::JmxPermissions, node),
         Command::InvalidateCidrPermissionsCache(_) => auth_caches::invalidate(Cache::CidrPermissions, node),
+        Command::ReloadCidrGroupsCache => auth_caches::reload(Cache::CidrGroups, node),
+        Command::InvalidateKeyCache => auth_caches::invalidate(Cache::Key, node),
+        Command::InvalidateCounterCache => auth_caches::invalidate(Cache::Counter, node),
         Command::GetAuthCacheConfig(arguments) => auth_caches::config(&arguments.cache_name, node),
         Command::SetAuthCacheConfig(arguments) => auth_caches::set_config(arguments, node),
         Command::EnableAuditLog(arguments) => auditlog::enable(arguments, node),
@@ -119,6 +133,7 @@ pub(crate) fn run(command: &Command, node: &mut dyn Surroundings) -> Result<Answ
         Command::GetAuditLog => auditlog::get(node),
         Command::ImportRoles(arguments) => import_roles::run(arguments, node),
         Command::TopPartitions(arguments) => toppartitions::run(arguments, node),
+        Command::Unsupported(command) => Err(ToolError::usage(command.to_string())),
     }
 }
 
@@ -126,23 +141,4 @@ pub(crate) fn run(command: &Command, node: &mut dyn Surroundings) -> Result<Answ
 fn done(node: &mut dyn Surroundings, request: Request) -> Result<Answer, ToolError> {
     node.order(request)?;
     Ok(Answer::nothing())
-}
-
-/// What `-F` may ask for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Format {
-    Text,
-    Json,
-    Yaml,
-}
-
-impl Format {
-    fn of(name: Option<&str>) -> Result<Format, ToolError> {
-        match name {
-            None => Ok(Format::Text),
-            Some("json") => Ok(Format::Json),
-            Some("yaml") => Ok(Format::Yaml),
-            Some(_) => Err(ToolError::usage("arguments for -F are json,yaml only.")),
-        }
-    }
 }

@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use crate::error::ToolError;
+
 /// What a command has found out: its fields are the JSON, `text` is the layout that Cassandra's nodetool has.
 pub(crate) trait Report: Serialize {
     /// The text, each line ended.
@@ -36,4 +38,24 @@ pub(crate) fn json(value: &impl Serialize) -> String {
 /// The value as YAML.
 pub(crate) fn yaml(value: &impl Serialize) -> String {
     serde_saphyr::to_string(value).expect("a report has no value that YAML cannot say")
+}
+
+/// The formats that `-F` may ask for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Format {
+    Text,
+    Json,
+    Yaml,
+}
+
+impl Format {
+    /// The format of that name; without one, text.
+    pub(crate) fn of(name: Option<&str>) -> Result<Format, ToolError> {
+        match name {
+            None => Ok(Format::Text),
+            Some("json") => Ok(Format::Json),
+            Some("yaml") => Ok(Format::Yaml),
+            Some(_) => Err(ToolError::usage("arguments for -F are json,yaml only.")),
+        }
+    }
 }

@@ -16,8 +16,11 @@ pub(super) enum Cache {
     NetworkPermissions,
     Permissions,
     Roles,
-    /// It has no configuration of its own in Cassandra's commands.
+    /// These have no configuration in Cassandra's `getauthcacheconfig`.
     CidrPermissions,
+    CidrGroups,
+    Key,
+    Counter,
 }
 
 /// Those with a configuration, in the order in which Cassandra lists them.
@@ -33,6 +36,9 @@ impl Cache {
             Cache::Permissions => "PermissionsCache",
             Cache::Roles => "RolesCache",
             Cache::CidrPermissions => "CidrPermissionsCache",
+            Cache::CidrGroups => "CidrGroupsCache",
+            Cache::Key => "KeyCache",
+            Cache::Counter => "CounterCache",
         }
     }
 
@@ -47,6 +53,8 @@ impl Cache {
             Cache::Credentials => {
                 "a password that was right is remembered for credentials_validity, by the stored hash that it was verified against: a changed password is verified again"
             }
+            Cache::Key => "there is no key cache",
+            Cache::Counter => "there is no counter cache",
             _ => {
                 "each node checks by the roles and permissions in its memory, which have every change when it is answered"
             }
@@ -77,6 +85,10 @@ fn without(cache: Cache, what: &'static str, node: &mut dyn Surroundings) -> Res
 
 pub(super) fn invalidate(cache: Cache, node: &mut dyn Surroundings) -> Result<Answer, ToolError> {
     without(cache, "invalidate", node)
+}
+
+pub(super) fn reload(cache: Cache, node: &mut dyn Surroundings) -> Result<Answer, ToolError> {
+    without(cache, "reload", node)
 }
 
 pub(super) fn config(name: &str, node: &mut dyn Surroundings) -> Result<Answer, ToolError> {

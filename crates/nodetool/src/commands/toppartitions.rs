@@ -35,6 +35,9 @@ struct Counted {
 }
 
 pub(super) fn run(arguments: &Arguments, node: &mut dyn Surroundings) -> Result<Answer, ToolError> {
+    if arguments.interval.is_some() || arguments.stop || arguments.list {
+        return Err(ToolError::usage("partitions are sampled while the command runs; -i, -t and -l are not supported"));
+    }
     if arguments.count >= arguments.capacity {
         return Err(ToolError::usage("TopK count (-k) option must be smaller than the summary capacity (-s)"));
     }

@@ -10,6 +10,64 @@ fn the_arguments_are_sound() {
     crate::arguments::Arguments::command().debug_assert();
 }
 
+/// The commands that `nodetool help` of Cassandra 5.0.6 lists, and the two old names that it hides.
+const CASSANDRAS: &str = "\
+    assassinate bootstrap checktokenmetadata cidrfilteringstats cleanup clearsnapshot clientstats compact \
+    compactionhistory compactionstats datapaths decommission describecluster describering disableauditlog \
+    disableautocompaction disablebackup disablebinary disablefullquerylog disablegossip disablehandoff \
+    disablehintsfordc disableoldprotocolversions drain dropcidrgroup enableauditlog enableautocompaction enablebackup \
+    enablebinary enablefullquerylog enablegossip enablehandoff enablehintsfordc enableoldprotocolversions \
+    failuredetector flush forcecompact garbagecollect gcstats getauditlog getauthcacheconfig getbatchlogreplaythrottle \
+    getcidrgroupsofip getcolumnindexsize getcompactionthreshold getcompactionthroughput getconcurrency \
+    getconcurrentcompactors getconcurrentviewbuilders getdefaultrf getendpoints getfullquerylog getguardrailsconfig \
+    getinterdcstreamthroughput getlogginglevels getmaxhintwindow getseeds getsnapshotthrottle getsstables \
+    getstreamthroughput gettimeout gettraceprobability gossipinfo help import info invalidatecidrpermissionscache \
+    invalidatecountercache invalidatecredentialscache invalidatejmxpermissionscache invalidatekeycache \
+    invalidatenetworkpermissionscache invalidatepermissionscache invalidaterolescache invalidaterowcache join \
+    listcidrgroups listpendinghints listsnapshots move netstats pausehandoff profileload proxyhistograms \
+    rangekeysample rebuild rebuild_index recompress_sstables refresh refreshsizeestimates reloadcidrgroupscache \
+    reloadlocalschema reloadseeds reloadssl reloadtriggers relocatesstables removenode repair repair_admin \
+    replaybatchlog resetfullquerylog resetlocalschema resumehandoff ring scrub setauthcacheconfig \
+    setbatchlogreplaythrottle setcachecapacity setcachekeystosave setcolumnindexsize setcompactionthreshold \
+    setcompactionthroughput setconcurrency setconcurrentcompactors setconcurrentviewbuilders setdefaultrf \
+    setguardrailsconfig sethintedhandoffthrottlekb setinterdcstreamthroughput setlogginglevel setmaxhintwindow \
+    setsnapshotthrottle setstreamthroughput settimeout settraceprobability sjk snapshot status statusautocompaction \
+    statusbackup statusbinary statusgossip statushandoff stop stopdaemon tablehistograms tablestats toppartitions \
+    tpstats truncatehints updatecidrgroup upgradesstables verify version viewbuildstatus \
+    cfhistograms cfstats";
+
+#[test]
+fn every_command_of_cassandra_is_known() {
+    let command = crate::arguments::Arguments::command();
+    let missing: Vec<&str> = CASSANDRAS
+        .split_whitespace()
+        .filter(|name| command.find_subcommand(name).is_none() && *name != "help")
+        .collect();
+    assert!(missing.is_empty(), "{missing:?} would be called misspelt");
+}
+
+#[test]
+fn what_is_not_supported_says_why_in_a_sentence() {
+    for row in crate::arguments::UNSUPPORTED {
+        assert!(
+            CASSANDRAS.split_whitespace().any(|name| name == row.name),
+            "{} is no command of Cassandra's",
+            row.name
+        );
+        for line in [row.name.to_owned(), format!("-p 7 {} -x --any thing", row.name)] {
+            let words = line.split(' ').map(OsString::from).collect();
+            let arguments = crate::parsed(words).expect("any arguments are taken");
+            let mut told = crate::Told::default();
+            assert_eq!(crate::answered(&arguments, &mut Always("null".to_owned()), &mut told), 1, "{line}");
+            let sentence = told.errors.trim_end();
+            assert!(
+                sentence.starts_with(&format!("nodetool: {}: ", row.name)) && !sentence.contains('\n'),
+                "{sentence}"
+            );
+        }
+    }
+}
+
 proptest! {
     #[test]
     fn no_command_line_panics(words in proptest::collection::vec("(status|snapshot|compact|-[a-zA-Z]{1,3}|--|[a-z.,%-]{0,4})", 0..6)) {
@@ -27,7 +85,7 @@ proptest! {
     }
 }
 
-const COMMANDS: [&str; 18] = [
+const COMMANDS: [&str; 24] = [
     "status",
     "status k",
     "ring",
@@ -46,6 +104,12 @@ const COMMANDS: [&str; 18] = [
     "getlogginglevels",
     "toppartitions k t 5",
     "compactionhistory",
+    "clientstats --all",
+    "clientstats --by-protocol",
+    "clientstats --client-options",
+    "datapaths",
+    "getcompactionthreshold k t",
+    "statusbinary",
 ];
 
 /// A node that answers one thing.
@@ -85,6 +149,9 @@ fn answers() -> impl Strategy<Value = String> {
         (number.clone(), number.clone()).prop_map(move |(a, b)| of.replace("$1", &a).replace("$2", &b))
     };
     prop_oneof![
+        list(
+            r#"{"columns": [{"name": "address"}, {"name": "client_options"}], "rows": [[null, "$1"], ["'", $2]], "more": true, "page": "00", "error": null}"#
+        ),
         number.clone(),
         ".{0,20}",
         list(r#"[{"key": "a", "value": $1}, {"key": "b", "value": $2}]"#),
