@@ -182,7 +182,7 @@ step('shows load while it is there', async (page) => {
     await page.until('compactions are counted', () => /[1-9]\d* done since the start/.test(document.getElementById('compaction-summary').textContent));
     await page.page.$eval('#tables', (section) => section.scrollIntoView());
     await page.until('tables have sizes', () => /ks1\.standard1.*[\d.]+ (KiB|MiB)/s.test(document.getElementById('table-list').innerText));
-    await page.until('tables have rates', () => [...document.querySelectorAll('#table-list tbody td')].some((cell, index) => index % 12 === 8 && /\d/.test(cell.textContent)));
+    await page.until('tables have rates', () => [...document.querySelectorAll('#table-list tbody td')].some((cell, index) => index % 13 === 9 && /\d/.test(cell.textContent)));
     await page.page.$eval('#queries', (section) => section.scrollIntoView());
     await page.until('slow queries are told of', () => document.getElementById('query-state').textContent !== '–');
     await screenshot(page, 'console-light.png');

@@ -18,6 +18,13 @@ fn a_person_with_a_keyboard_finds_their_way() {
 }
 
 #[test]
+fn a_newcomer_is_led_to_the_first_table() {
+    let server = Builder::new("uring", 2).for_operators().start();
+    browse("newcomer.js", &server, &[("HELENUS_BINARY", Builder::binary().display().to_string())]);
+    server.stop();
+}
+
+#[test]
 fn the_ring_is_seen_and_heard() {
     let net = Net::new();
     let builders = [1, 2, 3].map(|number| net.node_at(number, Builder::new("auto", 1).for_operators(), &[1]));

@@ -2,8 +2,8 @@
 
 import { between, tablesBetween } from './rates.js';
 import { NONE, bytes, clock, count, duration, micros, percent, rate } from './format.js';
-import { Chart } from './charts.js';
-import { List, say } from './lists.js';
+import { Chart, drawn } from './charts.js';
+import { List, at, element, figure, label, on, tell } from './lists.js';
 import * as circle from './circle.js';
 import * as cql from './cql.js';
 import * as login from './login.js';
@@ -15,8 +15,7 @@ const RING_MS = 5000;
 const PATIENCE_MS = 5000;
 // More lines than these cannot be told from each other.
 const SHARD_LINES_MAX = 8;
-
-const at = (id) => document.getElementById(id);
+const HOTTEST_MAX = 10;
 
 // What was heard last, and when lists were asked for.
 const heard = { pulse: null, tables: null, tablesAt: 0, queriesAt: 0, ringAt: 0, nodeAsked: false };
@@ -34,7 +33,8 @@ async function get(path) {
   return response.json();
 }
 
-// In the order in which they are shown.
+const MEMORY_WORDS = { process: 'the whole process', rows: 'row cache', index_pages: 'index page cache', files: 'filters and offsets of open files' };
+
 const RING_WORDS = {
   timeouts: 'timed out: too few replicas answered',
   unavailables: 'unavailable: too few replicas up',
@@ -50,6 +50,8 @@ const RING_WORDS = {
   batch_copies: 'copies of logged batches at other nodes',
 };
 
+const heat = (row) => (row.readRate ?? 0) + (row.writeRate ?? 0);
+const part = (used, whole) => (whole > 0 ? used / whole : null);
 const waits = (row) => row.reads_waiting + row.writes_waiting;
 
 const lists = {
@@ -58,12 +60,12 @@ const lists = {
     empty: '',
     columns: [
       { title: 'requests', text: (row) => row.name },
-      { title: 'a second', value: (row) => row.rate, text: (row) => rate(row.rate) },
-      { title: 'mean', value: (row) => row.mean, text: (row) => micros(row.mean) },
-      { title: 'p50', value: (row) => row.p50, text: (row) => micros(row.p50) },
-      { title: 'p95', value: (row) => row.p95, text: (row) => micros(row.p95) },
-      { title: 'p99', value: (row) => row.p99, text: (row) => micros(row.p99) },
-      { title: 'p99.9', value: (row) => row.p999, text: (row) => micros(row.p999) },
+      figure('a second', 'rate', rate),
+      figure('mean', 'mean', micros),
+      figure('p50', 'p50', micros),
+      figure('p95', 'p95', micros),
+      figure('p99', 'p99', micros),
+      figure('p99.9', 'p999', micros),
     ],
   }),
   ring: new List(at('ring-requests'), {
@@ -71,8 +73,8 @@ const lists = {
     empty: '',
     columns: [
       { title: 'requests', text: (row) => RING_WORDS[row.name] },
-      { title: 'a second', value: (row) => row.rate, text: (row) => rate(row.rate) },
-      { title: 'since the start', value: (row) => row.all, text: (row) => count(row.all) },
+      figure('a second', 'rate', rate),
+      figure('since the start', 'all', count),
     ],
   }),
   shards: new List(at('shard-list'), {
@@ -80,36 +82,33 @@ const lists = {
     empty: 'Nothing is known yet.',
     columns: [
       { title: 'shard', text: (row) => String(row.shard) },
-      { title: 'load', value: (row) => row.load, text: (row) => percent(row.load), meter: (row) => row.load },
-      { title: 'requests a second', value: (row) => row.requestRate, text: (row) => rate(row.requestRate) },
-      { title: 'connections', value: (row) => row.connections, text: (row) => count(row.connections) },
-      { title: 'under way', value: (row) => row.requests_under_way, text: (row) => count(row.requests_under_way) },
+      figure('load', 'load', percent, true),
+      figure('requests a second', 'requestRate', rate),
+      figure('connections', 'connections', count),
+      figure('under way', 'requests_under_way', count),
       { title: 'reads and writes that wait', value: waits, text: (row) => count(waits(row)) },
       {
-        title: 'memtables',
+        title: 'memtables, used of capacity',
         value: (row) => row.memtable_bytes,
         text: (row) => `${bytes(row.memtable_bytes)} of ${bytes(row.memtable_budget)}`,
-        meter: (row) => (row.memtable_budget > 0 ? row.memtable_bytes / row.memtable_budget : null),
+        meter: (row) => part(row.memtable_bytes, row.memtable_budget),
       },
-      { title: 'sent to other shards a second', value: (row) => row.crossedRate, text: (row) => rate(row.crossedRate) },
-      { title: 'stalls over 1 ms', value: (row) => row.stalls_over_1ms, text: (row) => count(row.stalls_over_1ms) },
-      { title: 'refused, overloaded', value: (row) => row.overloaded, text: (row) => count(row.overloaded) },
+      figure('sent to other shards a second', 'crossedRate', rate),
+      figure('stalls over 1 ms', 'stalls_over_1ms', count),
+      figure('refused, overloaded', 'overloaded', count),
     ],
   }),
   caches: new List(at('cache-list'), {
     key: (row) => row.name,
     empty: 'Nothing is known yet.',
     columns: [
-      { title: 'cache', text: (row) => ({ rows: 'rows', index_pages: 'index pages' }[row.name] ?? row.name) },
-      {
-        title: 'in use',
-        value: (row) => row.used,
-        text: (row) => `${bytes(row.used)} of ${bytes(row.budget)}`,
-        meter: (row) => (row.budget > 0 ? row.used / row.budget : null),
-      },
+      { title: 'memory of', text: (row) => MEMORY_WORDS[row.name] ?? row.name },
+      figure('used', 'used', bytes),
+      figure('capacity', 'budget', bytes),
+      { title: 'used of capacity', value: (row) => part(row.used, row.budget), text: (row) => percent(part(row.used, row.budget)), meter: (row) => part(row.used, row.budget) },
       { title: 'asked a second', value: (row) => row.asked, text: (row) => rate(row.asked / row.seconds) },
-      { title: 'found, last second', value: (row) => row.hitPart, text: (row) => percent(row.hitPart) },
-      { title: 'found since the start', value: (row) => row.hitPartEver, text: (row) => percent(row.hitPartEver), meter: (row) => row.hitPartEver },
+      figure('found, last second', 'hitPart', percent),
+      figure('found since the start', 'hitPartEver', percent, true),
     ],
   }),
   compactions: new List(at('compaction-list'), {
@@ -117,48 +116,35 @@ const lists = {
     empty: 'Nothing is being compacted.',
     columns: [
       { title: 'table', text: (row) => `${row.ks}.${row.cf}` },
-      { title: 'shard', value: (row) => row.shard, text: (row) => String(row.shard) },
+      figure('shard', 'shard', String),
       {
         title: 'written',
         value: (row) => row.completed,
         text: (row) => `${bytes(row.completed)} of ${bytes(row.total)}`,
-        meter: (row) => (row.total > 0 ? row.completed / row.total : null),
+        meter: (row) => part(row.completed, row.total),
       },
     ],
   }),
   tables: new List(at('table-list'), {
-    key: (row) => row.id,
-    empty: 'There is no such table.',
+    key: (row) => `${row.keyspace}.${row.table}`,
+    empty: '',
+    most: HOTTEST_MAX,
     sorted: { index: 1, order: 'descending' },
     columns: [
       { title: 'table', text: (row) => `${row.keyspace}.${row.table}` },
-      { title: 'on disk', value: (row) => row.bytes_live, text: (row) => bytes(row.bytes_live) },
-      { title: 'in memory', value: (row) => row.memtable_bytes, text: (row) => bytes(row.memtable_bytes) },
-      { title: 'snapshots', value: (row) => row.bytes_snapshots, text: (row) => bytes(row.bytes_snapshots) },
-      { title: 'sstables', value: (row) => row.sstables, text: (row) => count(row.sstables) },
-      { title: 'partitions, at most', value: (row) => row.partitions_estimate, text: (row) => count(row.partitions_estimate) },
-      { title: 'largest partition', value: (row) => row.partition_bytes_max, text: (row) => bytes(row.partition_bytes_max) },
-      {
-        title: 'droppable tombstones',
-        value: (row) => row.droppable_tombstone_ratio,
-        text: (row) => percent(row.droppable_tombstone_ratio),
-        meter: (row) => row.droppable_tombstone_ratio,
-      },
-      { title: 'reads a second', value: (row) => row.readRate, text: (row) => rate(row.readRate) },
-      { title: 'writes a second', value: (row) => row.writeRate, text: (row) => rate(row.writeRate) },
-      {
-        title: 'read, mean',
-        value: (row) => row.read_latency_us_mean,
-        text: (row) => micros(row.read_latency_us_mean),
-        hidden: (rows) => rows.every((row) => row.read_latency_us_mean === null),
-      },
-      {
-        title: 'write, mean',
-        value: (row) => row.write_latency_us_mean,
-        text: (row) => micros(row.write_latency_us_mean),
-        hidden: (rows) => rows.every((row) => row.write_latency_us_mean === null),
-      },
-      { title: 'waits for compaction', value: (row) => row.pending_compactions, text: (row) => count(row.pending_compactions) },
+      { title: 'requests a second', value: heat, text: (row) => (row.readRate === null ? NONE : rate(heat(row))) },
+      figure('on disk', 'bytes_live', bytes),
+      figure('in memory', 'memtable_bytes', bytes),
+      figure('snapshots', 'bytes_snapshots', bytes),
+      figure('sstables', 'sstables', count),
+      figure('partitions, at most', 'partitions_estimate', count),
+      figure('largest partition', 'partition_bytes_max', bytes),
+      figure('droppable tombstones', 'droppable_tombstone_ratio', percent, true),
+      figure('reads a second', 'readRate', rate),
+      figure('writes a second', 'writeRate', rate),
+      figure('read, mean', 'read_latency_us_mean', micros),
+      figure('write, mean', 'write_latency_us_mean', micros),
+      figure('waits for compaction', 'pending_compactions', count),
     ],
   }),
   queries: new List(at('query-list'), {
@@ -168,23 +154,24 @@ const lists = {
     sorted: { index: 1, order: 'descending' },
     columns: [
       { title: 'statement', text: (row) => row.statement, code: true },
-      { title: 'when', value: (row) => row.when, text: (row) => clock(row.when) },
-      { title: 'took', value: (row) => row.micros, text: (row) => micros(row.micros) },
-      { title: 'answer', value: (row) => row.bytes, text: (row) => bytes(row.bytes) },
+      figure('when', 'when', clock),
+      figure('took', 'micros', micros),
+      figure('answer', 'bytes', bytes),
       { title: 'kind', text: (row) => row.kind ?? NONE },
       { title: 'keyspace', text: (row) => row.keyspace ?? NONE },
-      { title: 'shard', value: (row) => row.shard, text: (row) => count(row.shard) },
+      figure('shard', 'shard', count),
       { title: 'client', text: (row) => row.client ?? NONE },
     ],
   }),
 };
 
+startCharts();
 const LATENCY_LINES = [{ label: 'p50' }, { label: 'p99', dash: [6, 3] }, { label: 'p99.9', dash: [2, 2] }];
 const charts = {
   throughput: new Chart(at('throughput'), { lines: [{ label: 'reads' }, { label: 'writes', dash: [6, 3] }, { label: 'other', dash: [2, 2] }], shown: rate, least: 10 }),
   load: new Chart(at('load'), { lines: [{ label: 'shard 0' }], shown: (value) => (value === null || value === undefined ? NONE : `${Math.round(value)} %`), least: 100 }),
-  reads: new Chart(at('read-latency'), { lines: LATENCY_LINES, shown: micros, least: 100 }),
-  writes: new Chart(at('write-latency'), { lines: LATENCY_LINES, shown: micros, least: 100 }),
+  reads: new Chart(at('read-latency'), { lines: LATENCY_LINES, shown: micros, least: 100, mayLog: true }),
+  writes: new Chart(at('write-latency'), { lines: LATENCY_LINES, shown: micros, least: 100, mayLog: true }),
 };
 
 function shardLines(shards) {
@@ -203,17 +190,20 @@ function shardValues(shards) {
 }
 
 function showState(words, kind) {
-  say(at('state'), words);
+  tell('state', words);
   at('state').dataset.kind = kind;
 }
 
 function showPulse(pulse) {
   showState(!pulse.is_served ? 'ending' : pulse.mode === 'NORMAL' ? 'live' : pulse.mode.toLowerCase(), pulse.is_served ? 'good' : 'bad');
   at('logout').hidden = !pulse.role;
-  say(at('disk'), bytes(pulse.disk_bytes));
-  say(at('uptime'), duration(pulse.uptime_ms));
-  say(at('memory'), bytes(pulse.memory.resident ?? undefined));
-  say(at('connections'), count(pulse.shards.reduce((sum, shard) => sum + shard.connections, 0)));
+  tell('disk', bytes(pulse.disk_bytes));
+  tell('uptime', duration(pulse.uptime_ms));
+  const { resident, budget, memtables, files } = pulse.memory;
+  tell('memory', bytes(resident));
+  tell('memory-limit', `of ${bytes(budget)}`);
+  at('memory-part').value = part(resident, budget) ?? 0;
+  tell('connections', count(pulse.shards.reduce((sum, shard) => sum + shard.connections, 0)));
   // A node alone has no ring to show: its section is hidden, and so never seen.
   at('ring').hidden = at('ring-link').hidden = !(pulse.nodes > 1);
   lists.compactions.update(pulse.compactions.running);
@@ -222,21 +212,24 @@ function showPulse(pulse) {
   if (!since) {
     return;
   }
-  say(at('reads'), rate(since.reads.rate));
-  say(at('writes'), rate(since.writes.rate));
-  say(at('read-p99'), micros(since.reads.p99));
-  say(at('write-p99'), micros(since.writes.p99));
-  say(at('errors'), rate(since.errors));
-  say(at('cores'), since.cores === null ? NONE : since.cores.toFixed(2));
+  tell('reads', rate(since.reads.rate));
+  tell('writes', rate(since.writes.rate));
+  tell('read-p99', micros(since.reads.p99));
+  tell('write-p99', micros(since.writes.p99));
+  tell('errors', rate(since.errors));
+  tell('cores', since.cores === null ? NONE : since.cores.toFixed(2));
+  tell('core-limit', `of ${pulse.shards.length}`);
+  at('core-part').value = part(since.cores, pulse.shards.length) ?? 0;
   const { running, pending, completed, throughput } = pulse.compactions;
   const limit = throughput > 0 ? `, of ${bytes(throughput)} allowed` : ', without a limit';
-  say(at('compaction-summary'), `${running.length} running, ${count(pending)} pending, ${count(completed)} done since the start; ${bytes(since.compacted)} written a second${limit}.`);
+  tell('compaction-summary', `${running.length} running, ${count(pending)} pending, ${count(completed)} done since the start; ${bytes(since.compacted)} written a second${limit}.`);
   lists.latencies.update([
     { name: 'reads', ...since.reads }, { name: 'writes and batches', ...since.writes }, { name: 'prepare, schema and others', ...since.others },
   ]);
   lists.ring.update(Object.keys(RING_WORDS).flatMap((name) => since.ring.filter((row) => row.name === name)));
   lists.shards.update(since.shards);
-  lists.caches.update(since.caches.map((cache) => ({ ...cache, seconds: since.seconds })));
+  const caches = since.caches.map((cache) => ({ ...cache, seconds: since.seconds }));
+  lists.caches.update([{ name: 'process', used: resident, budget }, { name: 'memtables', ...memtables }, ...caches, { name: 'files', used: files }]);
   const now = Date.now() / 1000;
   charts.load.relabel(shardLines(since.shards));
   charts.throughput.push(now, [since.reads.rate, since.writes.rate, since.others.rate]);
@@ -246,15 +239,49 @@ function showPulse(pulse) {
 }
 
 function showTables() {
+  const all = heard.tables ?? [];
   const wanted = at('table-filter').value.toLowerCase();
-  const isMeant = (table) => `${table.keyspace}.${table.table}`.toLowerCase().includes(wanted);
-  lists.tables.update((heard.tables ?? []).filter(isMeant));
+  const meant = all.filter((table) => `${table.keyspace}.${table.table}`.toLowerCase().includes(wanted));
+  at('table-region').hidden = all.length === 0;
+  at('invitation').hidden = all.length > 0;
+  tell('example', example(heard.pulse?.nodes));
+  lists.tables.empty = all.length > 0 ? 'There is no such table.' : '';
+  lists.tables.update(meant);
+  at('all-tables').hidden = meant.length <= HOTTEST_MAX;
+  const told = meant.reduce((sum, table) => sum + heat(table), 0);
+  tell('table-count', `${count(meant.length)} ${meant.length === 1 ? 'table' : 'tables'}, ${rate(told)} requests a second`);
+}
+
+// The first statements of a newcomer.
+function example(nodes) {
+  return `CREATE KEYSPACE shop WITH replication = {'class': 'NetworkTopologyStrategy', 'replication_factor': ${Math.min(3, nodes ?? 1)}};
+CREATE TABLE shop.orders (customer text, placed timeuuid, item text, PRIMARY KEY (customer, placed));
+INSERT INTO shop.orders (customer, placed, item) VALUES ('ada', now(), 'desk');
+SELECT * FROM shop.orders;`;
+}
+
+// How charts are drawn is remembered, if the browser keeps anything.
+function startCharts() {
+  try {
+    Object.assign(drawn, JSON.parse(localStorage['helenus-charts']));
+  } catch { /* none */ }
+  at('log').checked = drawn.isLog;
+  at('span').value = String(drawn.span);
+  const change = () => {
+    Object.assign(drawn, { isLog: at('log').checked, span: Number(at('span').value) });
+    document.dispatchEvent(new Event('chartchange'));
+    try {
+      localStorage['helenus-charts'] = JSON.stringify(drawn);
+    } catch { /* none */ }
+  };
+  on('log', 'change', change);
+  on('span', 'change', change);
 }
 
 async function askNode() {
   const [version, cluster, datacenter] = await Promise.all(['/helenus/version', '/storage_service/cluster_name', '/snitch/datacenter'].map(get));
   const shards = version.shards === 1 ? '1 shard' : `${version.shards} shards`;
-  say(at('node'), `${cluster}, ${datacenter} · ${location.host} · Helenus ${version.helenus} (as Cassandra ${version.cassandra}) · ${shards}, ${version.reactor}`);
+  tell('node', `${cluster}, ${datacenter} · ${location.host} · Helenus ${version.helenus} (as Cassandra ${version.cassandra}) · ${shards}, ${version.reactor}`);
   heard.nodeAsked = true;
 }
 
@@ -270,7 +297,7 @@ async function askQueries(now, offers) {
   heard.queriesAt = now;
   const isThere = offers.includes('/helenus/slow_queries');
   at('query-region').hidden = !isThere;
-  say(at('query-state'), isThere ? 'Statements that took long, or had long answers.' : 'Not available: this server keeps no list of them.');
+  tell('query-state', isThere ? 'Statements that took long, or had long answers.' : 'Not available: this server keeps no list of them.');
   if (isThere) {
     lists.queries.update(await get('/helenus/slow_queries'));
   }
@@ -311,7 +338,7 @@ function watch(id, name) {
   new IntersectionObserver((entries) => { seen[name] = entries.at(-1).isIntersecting; }, { rootMargin: '200px' }).observe(at(id));
 }
 
-at('pause').addEventListener('click', () => {
+on('pause', 'click', () => {
   isPaused = !isPaused;
   at('pause').setAttribute('aria-pressed', isPaused);
   if (isPaused) {
@@ -320,8 +347,19 @@ at('pause').addEventListener('click', () => {
   // What happened meanwhile is no rate of a second.
   heard.pulse = null;
 });
-at('table-filter').addEventListener('input', showTables);
+on('table-filter', 'input', showTables);
+on('all-tables', 'click', () => {
+  const isAll = lists.tables.most > HOTTEST_MAX;
+  lists.tables.most = isAll ? HOTTEST_MAX : Infinity;
+  at('all-tables').setAttribute('aria-pressed', !isAll);
+  showTables();
+});
+on('take-example', 'click', () => cql.put(at('example').textContent));
 document.addEventListener('visibilitychange', () => { heard.pulse = null; });
+for (const section of document.querySelectorAll('main section')) {
+  label(section, section.firstElementChild);
+  document.querySelector('nav').append(element('a', { href: `#${section.id}`, id: `${section.id}-link` }, section.firstElementChild.textContent));
+}
 watch('ring', 'ring');
 watch('tables', 'tables');
 watch('queries', 'queries');

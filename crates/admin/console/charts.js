@@ -1,10 +1,15 @@
-// Lines over the last five minutes, drawn by uPlot. The same figures stand in words in tiles and tables: a chart is for the eye alone.
+// Lines over up to an hour, for the eye alone: tiles and tables have the figures in words.
 
 /* global uPlot */
 
 import { clock } from './format.js';
+import { label } from './lists.js';
 
-const POINTS_MAX = 300;
+// By age and by number.
+const SECONDS_MAX = 3600;
+const POINTS_MAX = 3700;
+// A longer silence is a gap.
+const SILENCE_SECONDS = 5;
 const HEIGHT = 170;
 
 function colour(name) {
@@ -22,20 +27,30 @@ function alone(values) {
   return values.flatMap((value, index) => (!isGap(index) && isGap(index - 1) && isGap(index + 1) ? [index] : []));
 }
 
+// How all are drawn: the seconds that they go back, and the scale of latencies.
+export const drawn = { span: 300, isLog: true };
+
 export class Chart {
-  // `lines`: the label and the dashes of each; `shown`: a value in words; `least`: where the scale's end is at least.
-  constructor(place, { lines, shown, least = 1 }) {
-    Object.assign(this, { place, lines, shown, least, plot: null });
+  // `lines`: the label and the dashes of each; `shown`: a value in words; `least`: where the scale's end is at least; `mayLog`: the scale may be logarithmic.
+  constructor(place, { lines, shown, least = 1, mayLog = false }) {
+    Object.assign(this, { place, lines, shown, least, mayLog, plot: null });
     this.data = [[], ...lines.map(() => [])];
+    label(place, place.previousElementSibling, { role: 'img' });
     this.draw();
     new ResizeObserver(() => this.fit()).observe(place);
-    document.addEventListener('themechange', () => this.draw());
+    for (const change of ['themechange', 'chartchange']) {
+      document.addEventListener(change, () => this.draw());
+    }
   }
 
   // One moment's values, in the lines' order; null is a gap.
   push(seconds, values) {
+    const last = this.data[0].at(-1);
+    if (seconds - last > SILENCE_SECONDS) {
+      this.data.forEach((points, index) => points.push(index === 0 ? last + 1 : null));
+    }
     [seconds, ...values].forEach((value, index) => this.data[index].push(value));
-    if (this.data[0].length > POINTS_MAX) {
+    while (this.data[0].length > POINTS_MAX || this.data[0][0] < seconds - SECONDS_MAX) {
       this.data.forEach((points) => points.shift());
     }
     this.plot.setData(this.data);
@@ -65,6 +80,19 @@ export class Chart {
     }
   }
 
+  // From nothing to the greatest value; or powers of ten around all.
+  range(low, high) {
+    if (!this.isLog()) {
+      return [0, Math.max(this.least, (high ?? 0) * 1.1)];
+    }
+    const first = 10 ** Math.floor(Math.log10(Math.max(1, low ?? 1)));
+    return [first, Math.max(first * 10, this.least, 10 ** Math.ceil(Math.log10(Math.max(1, high ?? 1))))];
+  }
+
+  isLog() {
+    return this.mayLog && drawn.isLog;
+  }
+
   draw() {
     this.plot?.destroy();
     const [ink, grid] = [colour('--muted'), colour('--line')];
@@ -82,8 +110,11 @@ export class Chart {
       height: HEIGHT,
       cursor: { drag: { x: false, y: false } },
       legend: { live: true, markers: { width: 2, dash: (_, index) => line(this.lines[index - 1]) } },
-      scales: { y: { range: (_, low, high) => [0, Math.max(this.least, (high ?? 0) * 1.1)] } },
-      axes: [{ ...axis, space: 90, values: (_, moments) => moments.map((moment) => clock(moment * 1000)) }, { ...axis, size: 64, values: (_, values) => values.map((value) => this.shown(value)) }],
+      scales: {
+        x: { range: (_, low, high) => (low === null ? [low, high] : [Math.min(Math.max(low, high - drawn.span), high - 1), high]) },
+        y: { range: (_, low, high) => this.range(low, high), distr: this.isLog() ? 3 : 1 },
+      },
+      axes: [{ ...axis, space: 90, values: (_, moments) => moments.map((moment) => clock(moment * 1000)) }, { ...axis, size: 64, values: (_, values) => values.map((value) => (value === null ? '' : this.shown(value))) }],
       series: [{ label: 'time', value: (_, moment) => clock(moment === null ? null : moment * 1000) }, ...series],
     }, this.data, this.place);
     this.sayLast();

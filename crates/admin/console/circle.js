@@ -1,36 +1,37 @@
-// The ring of a cluster: a circle of token ranges, and the list of its nodes. A node that is pointed at, has the focus or is pressed stands out on the circle.
+// The ring: a circle of token ranges, and its nodes, of which one that is pointed at, has the focus or is pressed stands out.
 
 import { ARCS_MAX, byOwner, pathOf, rowsOf, sentenceOf, shareArcs, sharesOf, tokenArcs } from './ring.js';
 import { bytes, count, micros, percent } from './format.js';
-import { List, say } from './lists.js';
+import { List, at, figure, say, tell } from './lists.js';
 
 const RADIUS = 82;
 // Of the text within, in the circle's units.
 const TEXT_WIDTH = 130;
 const LETTERS_MAX = 17;
 
-const at = (id) => document.getElementById(id);
-
 // The paths and what is said of a node by endpoint, what is said of all, and what the paths are drawn from.
 const drawn = { paths: new Map(), words: new Map(), all: [], of: '' };
 // Of these nodes the first that is on the circle stands out.
 const chosen = { pointed: null, focused: null, pressed: null };
+
+const colourOf = (row) => `var(--series-${row.series})`;
+const life = (row) => ({ life: row.isUp ? 'up' : 'down' });
 
 const list = new List(at('ring-list'), {
   key: (row) => row.endpoint,
   empty: 'Nothing is known yet.',
   sorted: { index: 1, order: 'ascending' },
   columns: [
-    { title: 'node', text: (row) => row.endpoint, button: true, data: (row) => ({ series: row.series, life: row.isUp ? 'up' : 'down' }) },
-    { title: 'state', text: (row) => row.letters, data: (row) => ({ life: row.isUp ? 'up' : 'down' }) },
+    { title: 'node', text: (row) => row.endpoint, button: true, own: colourOf, data: life },
+    { title: 'state', text: (row) => row.letters, data: life },
     { title: 'seen from here', text: (row) => row.seen },
     { title: 'datacenter / rack', text: (row) => row.place },
-    { title: 'tokens', value: (row) => row.tokens, text: (row) => count(row.tokens) },
-    { title: 'share', value: (row) => row.share, text: (row) => percent(row.share), meter: (row) => row.share },
-    { title: 'load', value: (row) => row.load, text: (row) => bytes(row.load) },
+    figure('tokens', 'tokens', count),
+    figure('share', 'share', percent, true),
+    figure('load', 'load', bytes),
     { title: 'clock, less this node\'s', value: (row) => row.clock.offset, text: (row) => row.clock.words },
-    { title: 'answers reads in', value: (row) => row.answers, text: (row) => micros(row.answers) },
-    { title: 'hints that wait', value: (row) => row.hints, text: (row) => bytes(row.hints) },
+    figure('answers reads in', 'answers', micros),
+    figure('hints that wait', 'hints', bytes),
   ],
 });
 
@@ -47,7 +48,7 @@ export async function ask(get) {
   const down = rows.filter((row) => !row.isUp).length;
   drawn.words = new Map(rows.map((row) => [row.endpoint, [row.endpoint, `${row.letters}, ${percent(row.share)}`]]));
   drawn.all = [`${count(rows.length)} nodes`, down === 0 ? 'all up' : `${count(down)} down`];
-  say(at('ring-summary'), sentenceOf(rows, isFine ? ranges : null));
+  tell('ring-summary', sentenceOf(rows, isFine ? ranges : null));
   draw(arcs, rows);
   list.update(rows);
   keepOneStop();
@@ -70,7 +71,7 @@ function pathFor(row, arcs) {
   const path = document.createElementNS(at('ring-arcs').namespaceURI, 'path');
   path.setAttribute('d', pathOf(arcs, RADIUS));
   path.setAttribute('data-node', row.endpoint);
-  path.setAttribute('data-series', row.series);
+  path.style.setProperty('--own', colourOf(row));
   path.addEventListener('pointerenter', () => choose('pointed', row.endpoint));
   path.addEventListener('pointerleave', () => choose('pointed', null));
   return path;
@@ -129,15 +130,18 @@ function walk(event) {
 
 const lineAt = (event) => event.target.closest('#ring-list tbody tr');
 
-list.body.addEventListener('pointerover', (event) => choose('pointed', lineAt(event) && endpointOf(lineAt(event))));
-list.body.addEventListener('pointerleave', () => choose('pointed', null));
-list.body.addEventListener('focusin', (event) => choose('focused', endpointOf(lineAt(event))));
-list.body.addEventListener('focusout', () => choose('focused', null));
-list.body.addEventListener('keydown', walk);
-list.body.addEventListener('click', (event) => {
-  const line = lineAt(event);
-  if (line && event.target === buttonOf(line)) {
-    keepOneStop(event.target);
-    choose('pressed', chosen.pressed === endpointOf(line) ? null : endpointOf(line));
-  }
-});
+const heard = {
+  pointerover: (event) => choose('pointed', lineAt(event) && endpointOf(lineAt(event))),
+  pointerleave: () => choose('pointed', null),
+  focusin: (event) => choose('focused', endpointOf(lineAt(event))),
+  focusout: () => choose('focused', null),
+  keydown: walk,
+  click: (event) => {
+    const line = lineAt(event);
+    if (line && event.target === buttonOf(line)) {
+      keepOneStop(event.target);
+      choose('pressed', chosen.pressed === endpointOf(line) ? null : endpointOf(line));
+    }
+  },
+};
+Object.entries(heard).forEach(([event, does]) => list.body.addEventListener(event, does));

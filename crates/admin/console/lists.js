@@ -1,4 +1,4 @@
-// Tables of the document. Rows are kept and changed in place: focus, selection and a screen reader's place stay where they are.
+// Tables of the document, whose rows are changed in place: focus and a reader's place stay.
 
 // What is shown of a long list.
 const ROWS_MAX = 200;
@@ -12,18 +12,39 @@ export function element(name, attributes = {}, ...children) {
   return made;
 }
 
-// Changes a text only where it is another: less work for the browser, and for who listens.
+let labels = 0;
+
+// Names a part of the page by a text within it.
+export function label(place, text, attributes = {}) {
+  labels += 1;
+  text.id ||= `label-${labels}`;
+  Object.entries({ 'aria-labelledby': text.id, ...attributes }).forEach(([name, value]) => place.setAttribute(name, value));
+}
+
+export const at = (id) => document.getElementById(id);
+export const on = (id, event, does) => at(id).addEventListener(event, does);
+export const tell = (id, text) => say(at(id), text);
+
+// Changes a text only where it is another, for who listens.
 export function say(place, text) {
   if (place.textContent !== text) {
     place.textContent = text;
   }
 }
 
+// The column of a number that rows have by this name.
+export function figure(title, name, shown, isPart) {
+  const value = (row) => row[name];
+  return { title, value, text: (row) => shown(value(row)), meter: isPart && value };
+}
+
 // A column: `title`; `text(row)`; where it is a number, `value(row)`, by which rows are sorted; where it is a part of a whole, `meter(row)` from 0 to 1 or null;
-// `hidden(rows)` for a column that no row fills; `button` where the text is a button's; `data(row)`, the cell's data attributes, for the style sheet.
+// `button` where the text is a button's; `data(row)`, the cell's data attributes, and `own(row)`, its colour, for the style sheet.
+// `most` of a list: the rows that are shown.
 export class List {
-  constructor(table, { columns, key, empty, sorted }) {
-    Object.assign(this, { table, columns, key, rows: new Map(), shown: [], sorted });
+  constructor(table, { columns, key, empty, sorted, most = ROWS_MAX }) {
+    Object.assign(this, { table, columns, key, rows: new Map(), shown: [], sorted, most });
+    label(table.parentElement, table.caption, { role: 'region', tabindex: 0 });
     this.head = element('tr');
     this.heads = columns.map((column, index) => this.makeHead(column, index));
     this.head.append(...this.heads);
@@ -33,7 +54,6 @@ export class List {
     table.after(this.note);
     this.empty = empty;
     this.showOrder();
-    this.hideColumns([]);
   }
 
   makeHead(column, index) {
@@ -82,8 +102,7 @@ export class List {
 
   update(rows) {
     this.shown = rows;
-    const hidden = this.hideColumns(rows);
-    const wanted = this.inOrder(rows).slice(0, ROWS_MAX);
+    const wanted = this.inOrder(rows).slice(0, Math.min(this.most, ROWS_MAX));
     const keys = new Set(wanted.map(this.key));
     const focused = this.body.contains(document.activeElement) ? document.activeElement : null;
     for (const [key, line] of this.rows) {
@@ -97,7 +116,7 @@ export class List {
       if (this.body.children[place] !== line) {
         this.body.insertBefore(line, this.body.children[place] ?? null);
       }
-      this.columns.forEach((column, index) => fill(line.children[index], column, row, hidden[index]));
+      this.columns.forEach((column, index) => fill(line.children[index], column, row));
     });
     // A row that is moved loses the focus.
     if (focused?.isConnected && document.activeElement !== focused) {
@@ -105,13 +124,6 @@ export class List {
     }
     const left = rows.length - wanted.length;
     say(this.note, rows.length === 0 ? this.empty : left > 0 ? `and ${left} more` : '');
-  }
-
-  // Which columns no row fills.
-  hideColumns(rows) {
-    const hidden = this.columns.map((column) => Boolean(column.hidden?.(rows)));
-    this.heads.forEach((head, index) => { head.hidden = hidden[index]; });
-    return hidden;
   }
 
   lineOf(row) {
@@ -124,7 +136,7 @@ export class List {
         cell.classList.toggle('number', Boolean(column.value));
         cell.classList.toggle('code', Boolean(column.code));
         if (column.meter) {
-          cell.append(element('meter', { min: 0, max: 1, 'aria-hidden': 'true' }), ' ', element('span'));
+          cell.append(element('meter', { 'aria-hidden': true }), ' ', element('span'));
         }
         if (column.button) {
           cell.append(element('button', { type: 'button' }));
@@ -137,11 +149,13 @@ export class List {
   }
 }
 
-function fill(cell, column, row, isHidden) {
-  cell.hidden = isHidden;
+function fill(cell, column, row) {
   Object.assign(cell.dataset, column.data?.(row));
+  cell.style.setProperty('--own', column.own?.(row) ?? '');
   if (column.meter) {
-    cell.firstElementChild.value = column.meter(row) ?? 0;
+    const part = column.meter(row);
+    cell.firstElementChild.hidden = !Number.isFinite(part);
+    cell.firstElementChild.value = part ?? 0;
   }
   say(column.meter || column.button ? cell.lastElementChild : cell, column.text(row));
 }

@@ -1,17 +1,15 @@
-// The login: shown when the node asks for one. The password is sent once and not kept; the cookie is the browser's, and no script sees it.
+// The login, and what is posted. The password is not kept; no script sees the cookie.
 
-import { say } from './lists.js';
-
-const at = (id) => document.getElementById(id);
+import { at, on, tell } from './lists.js';
 
 const state = { isAsking: false };
 
 export function start() {
-  at('login-form').addEventListener('submit', (event) => {
+  on('login-form', 'submit', (event) => {
     event.preventDefault();
     logIn();
   });
-  at('logout').addEventListener('click', logOut);
+  on('logout', 'click', logOut);
 }
 
 export function isAsking() {
@@ -25,7 +23,7 @@ export function ask() {
   }
   state.isAsking = true;
   show();
-  say(at('state'), 'log in to see this node');
+  tell('state', 'log in to see this node');
   at('login-user').focus();
 }
 
@@ -35,23 +33,27 @@ function show() {
   document.querySelector('main').hidden = document.querySelector('nav').hidden = state.isAsking;
 }
 
-async function post(path, body) {
+export async function post(path, body) {
   const headers = { 'Content-Type': 'application/json' };
-  const response = await fetch(path, { method: 'POST', headers, body: JSON.stringify(body), cache: 'no-store' });
+  const response = await fetch(path, { method: 'POST', headers, body: JSON.stringify(body), cache: 'no-store' }).catch(() => {
+    throw new Error('The node does not answer.');
+  });
+  const answer = JSON.parse(await response.text() || 'null');
   if (!response.ok) {
-    throw new Error((await response.json()).message);
+    throw new Error(answer.message);
   }
+  return answer;
 }
 
 async function logIn() {
-  say(at('login-error'), '');
+  tell('login-error', '');
   try {
     await post('/helenus/login', { user: at('login-user').value, password: at('login-password').value });
     state.isAsking = false;
     show();
     at('statement').focus();
   } catch (error) {
-    say(at('login-error'), error.message);
+    tell('login-error', error.message);
   }
   at('login-password').value = '';
 }

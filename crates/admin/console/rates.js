@@ -3,8 +3,7 @@
 // The percentiles that are shown.
 export const QUANTILES = [['p50', 0.5], ['p95', 0.95], ['p99', 0.99], ['p999', 0.999]];
 
-// The greatest value that so large a part of what was counted does not exceed: the upper bound of its bucket, or, of what is above all
-// bounds, the last one. Null where nothing was counted.
+// The value that so large a part of what was counted does not exceed: the upper bound of its bucket, or the last one. Null where nothing was counted.
 export function quantile(bounds, counts, part) {
   const all = counts.reduce((sum, count) => sum + count, 0);
   if (all === 0) {
@@ -55,7 +54,6 @@ function shardsBetween(before, after, seconds) {
       load: (now.cpu_micros - old.cpu_micros) / 1e6 / seconds,
       requestRate: (now.requests - old.requests) / seconds,
       crossedRate: (now.crossed - old.crossed) / seconds,
-      stallsSince: now.stalls_over_1ms - old.stalls_over_1ms,
     };
   });
 }

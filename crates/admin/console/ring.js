@@ -109,8 +109,7 @@ function clockOf(life) {
   return { offset: Math.abs(offset), words: `${sign}${micros(Math.abs(offset))} ± ${micros(error)}${verdict}` };
 }
 
-// The rows of the list: the nodes of `/helenus/nodes` in its order, with their shares by endpoint, the lists of those that join, leave and move, and the
-// lists of `/helenus/answer_times` and `/hinted_handoff/hints`, by host id.
+// The rows of the list: the nodes in their order, with shares by endpoint, who joins, leaves and moves, and times of answers and hints by host id.
 export function rowsOf(nodes, shares, changing, { times = [], hints = [] } = {}) {
   const answers = new Map(times.map((time) => [time.host_id, time.micros]));
   const waiting = new Map(hints.map((of) => [of.host_id, of.bytes]));

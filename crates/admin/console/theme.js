@@ -1,5 +1,5 @@
 'use strict';
-// Light or dark, before the first paint; so this is no module. `data-theme` always says which of the two is shown.
+// Light or dark, before the first paint; so this is no module.
 
 (() => {
   const KEY = 'helenus-theme';
@@ -7,9 +7,8 @@
   const system = window.matchMedia('(prefers-color-scheme: dark)');
   let choice = 'auto';
   try {
-    // A browser may refuse to keep anything.
     choice = CHOICES.find((known) => known === localStorage.getItem(KEY)) ?? 'auto';
-  } catch { /* then it follows the system */ }
+  } catch { /* nothing is kept */ }
 
   function show() {
     const shown = choice === 'auto' ? (system.matches ? 'dark' : 'light') : choice;
@@ -30,7 +29,7 @@
       choice = CHOICES[(CHOICES.indexOf(choice) + 1) % CHOICES.length];
       try {
         localStorage.setItem(KEY, choice);
-      } catch { /* it holds until the page is left */ }
+      } catch { /* nothing is kept */ }
       show();
     });
     show();
