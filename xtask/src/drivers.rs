@@ -29,7 +29,7 @@ struct Suite {
     command: fn() -> Result<Command, String>,
 }
 
-/// What a line of a suite that is shown whether it passes or not begins with: how much of what it compares it left out.
+/// Begins a line of a suite that is shown whether it passes or not: it says how much the suite left out of its comparison.
 const TOLD: &str = "shells: ";
 
 /// About as long as each other. The drivers of each kind begin with different samples.

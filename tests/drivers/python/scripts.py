@@ -19,8 +19,10 @@ LEFT_OUT = {
     "bind": "binds values", "values": "binds values", "prepare": "prepares only", "batch": "is a BATCH message", "timestamp": "sets the request's timestamp",
     "now": "sets the request's now", "keyspace": "sets the request's keyspace", "version": "speaks another version", "mask": "shows what varies by run",
 }
-# An answer over which the driver of cqlsh loses its connection: it takes no null element of a list.
-LOSING = re.compile(r"\[(?:[^\[\]{}()]*, )?null\b")
+# An answer over which the driver of cqlsh loses its connection: it takes no null element of a list, which only these functions give.
+LOSING = re.compile(r"(?:ttl|writetime)\([^|]*\) list<")
+# Values that cqlsh shows as their parts, or loses its connection over, and `helenus cql` as blobs.
+COMPOSITE = re.compile(r"marshal\.(?:Dynamic)?CompositeType")
 MADE = re.compile(r'CREATE\s+(KEYSPACE|ROLE|USER)\s+(?:IF\s+NOT\s+EXISTS\s+)?("(?:[^"]|"")+"|\w+)', re.IGNORECASE)
 TOKEN = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|\$\$.*?\$\$|--[^\n]*|//[^\n]*|/\*.*?\*/|(['"]|\$\$|/\*)""", re.DOTALL)
 
@@ -41,6 +43,8 @@ class Block:
                 return reason
         if LOSING.search(self.answer):
             return "makes cqlsh lose its connection"
+        if COMPOSITE.search(self.answer):
+            return "answers values of composite types"
         if any(found.group(1) for found in TOKEN.finditer(self.statement)):
             return "leaves a quote or a comment open"
         words = TOKEN.sub(" ", self.statement).upper().split()

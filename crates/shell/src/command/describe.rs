@@ -9,7 +9,7 @@ pub(super) fn parse(words: Words<'_>) -> Option<Described> {
     whole(words, form).or_else(|| whole(words, |words| words.path().map(|()| Described::Statements)))
 }
 
-/// What `take` finds, if nothing follows but WITH INTERNALS.
+/// The outcome of `take`, if nothing follows but WITH INTERNALS.
 fn whole(mut words: Words<'_>, take: impl FnOnce(&mut Words<'_>) -> Option<Described>) -> Option<Described> {
     let described = take(&mut words)?;
     if words.word("with").is_some() {

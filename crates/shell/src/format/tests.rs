@@ -103,6 +103,17 @@ fn nested_values_have_quotes_and_an_order() {
 }
 
 #[test]
+fn a_vector_that_a_result_names_by_its_class_has_its_elements() {
+    let package = "org.apache.cassandra.db.marshal.";
+    let list = format!("{package}FrozenType({package}ListType({package}Int32Type))");
+    let vector = CqlType::Custom(format!("{package}VectorType({list} , 2)"));
+    let elements = [&[12][..], &1_i32.to_be_bytes(), &4_i32.to_be_bytes(), &7_i32.to_be_bytes(), &[4], &[0; 4]];
+    assert_eq!(plain(&vector, &elements.concat()), "[[7], []]");
+    assert_eq!(plain(&CqlType::Custom("org.example.Odd".to_owned()), &[1]), "0x01");
+    assert_eq!(plain(&vector, &[12]), "0x0c");
+}
+
+#[test]
 fn collections_that_a_server_keeps_as_they_came_are_sorted() {
     let numbers = |numbers: &[i32]| {
         let mut bytes = (numbers.len() as i32).to_be_bytes().to_vec();

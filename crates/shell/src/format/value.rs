@@ -53,7 +53,12 @@ impl Writer<'_> {
     fn write(&self, ty: &CqlType, bytes: &[u8], out: &mut Shown) -> Option<()> {
         match ty {
             CqlType::Ascii | CqlType::Text => self.text(std::str::from_utf8(bytes).ok()?, out),
-            CqlType::Blob | CqlType::ByClass(_) | CqlType::Custom(_) => out.push(&hex(bytes), Colour::BLOB),
+            // A result names a vector of collections or of vectors by its class, since it has no other name there.
+            CqlType::Custom(class) => match cql_types::class_name::parse(class) {
+                Ok(vector @ CqlType::Vector { .. }) => self.write(&vector, bytes, out)?,
+                _ => out.push(&hex(bytes), Colour::BLOB),
+            },
+            CqlType::Blob | CqlType::ByClass(_) => out.push(&hex(bytes), Colour::BLOB),
             // The empty value that some types have beside theirs.
             _ if bytes.is_empty() => out.push("", Colour::TEXT),
             CqlType::List { element, .. } => self.items(&items(bytes, 1)?, &[element], ("[", "]"), out),
