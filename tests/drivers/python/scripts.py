@@ -21,8 +21,8 @@ LEFT_OUT = {
 }
 # An answer over which the driver of cqlsh loses its connection: it takes no null element of a list, which only these functions give.
 LOSING = re.compile(r"(?:ttl|writetime)\([^|]*\) list<")
-# Values that cqlsh shows as their parts, or loses its connection over, and `helenus cql` as blobs.
-COMPOSITE = re.compile(r"marshal\.(?:Dynamic)?CompositeType")
+# Values that cqlsh shows as Python does, or loses its connection over, and `helenus cql` as blobs.
+COMPOSITE = re.compile(r"marshal\.(?:(?:Dynamic)?Composite|LexicalUUID)Type")
 MADE = re.compile(r'CREATE\s+(KEYSPACE|ROLE|USER)\s+(?:IF\s+NOT\s+EXISTS\s+)?("(?:[^"]|"")+"|\w+)', re.IGNORECASE)
 TOKEN = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|\$\$.*?\$\$|--[^\n]*|//[^\n]*|/\*.*?\*/|(['"]|\$\$|/\*)""", re.DOTALL)
 
@@ -44,7 +44,7 @@ class Block:
         if LOSING.search(self.answer):
             return "makes cqlsh lose its connection"
         if COMPOSITE.search(self.answer):
-            return "answers values of composite types"
+            return "answers values of composite types or of LexicalUUIDType"
         if any(found.group(1) for found in TOKEN.finditer(self.statement)):
             return "leaves a quote or a comment open"
         words = TOKEN.sub(" ", self.statement).upper().split()

@@ -103,6 +103,12 @@ fn nested_values_have_quotes_and_an_order() {
 }
 
 #[test]
+fn addresses_are_sorted_as_they_are_shown() {
+    let loopback = std::net::Ipv6Addr::LOCALHOST.octets();
+    assert_eq!(composed("set<inet>", &[Some(&loopback), Some(&[10, 0, 0, 1])]), "{'10.0.0.1', '::1'}");
+}
+
+#[test]
 fn a_vector_that_a_result_names_by_its_class_has_its_elements() {
     let package = "org.apache.cassandra.db.marshal.";
     let list = format!("{package}FrozenType({package}ListType({package}Int32Type))");

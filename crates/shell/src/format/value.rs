@@ -236,7 +236,7 @@ fn elements<'b>(element: &CqlType, dimension: u32, bytes: &'b [u8]) -> Option<Ve
 /// In the order in which Python has them: that of the type, in which a server keeps a collection but not one within a tuple or a user-defined type; but
 /// addresses are there text, and UUIDs numbers.
 fn sorted<'b>(items: Vec<Option<&'b [u8]>>, each: usize, ty: &CqlType) -> Vec<Option<&'b [u8]>> {
-    let text = |key: Option<&[u8]>| cql_types::print(ty, key.unwrap_or_default());
+    let text = |key: Option<&[u8]>| value(ty, key.unwrap_or_default(), &Style::default()).text(false).to_owned();
     let mut entries: Vec<&[Option<&[u8]>]> = items.chunks(each).collect();
     match ty {
         CqlType::Inet | CqlType::Uuid | CqlType::Timeuuid => entries.sort_by_key(|entry| text(entry[0])),
