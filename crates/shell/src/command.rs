@@ -1,6 +1,7 @@
 //! Commands of the shell, told from statements, and their words. Pure.
 
 mod copy;
+mod describe;
 mod words;
 
 use cql_protocol::Consistency;
@@ -91,7 +92,7 @@ pub(crate) fn parse(text: &str, statement: &Statement) -> Result<Command, Improp
     let mut words = Words::new(text, statement.words());
     let Some(first) = words.any() else { return Ok(Command::Statement) };
     let parsed = match first.to_ascii_lowercase().as_str() {
-        "describe" | "desc" => Some(Command::Describe(described(words))),
+        "describe" | "desc" => describe::parse(words).map(Command::Describe),
         "consistency" => words.optional(Words::level).map(Command::Consistency),
         "serial" => serial(&mut words),
         "show" => show(&mut words).map(Command::Show),
@@ -102,6 +103,8 @@ pub(crate) fn parse(text: &str, statement: &Statement) -> Result<Command, Improp
         "expand" => words.optional(Words::switch).map(Command::Expand),
         "paging" => words.optional(paging).map(Command::Paging),
         "copy" => copy::parse(&mut words).map(|copy| Command::Copy(Box::new(copy))),
+        // The server does it, but cqlsh asks it for a name only.
+        "use" => words.unreserved_name().and_then(|()| words.ended(Command::Statement)),
         "help" | "?" => Some(Command::Help(words.all())),
         "history" => words.optional(|words| words.any()?.parse().ok()).map(Command::History),
         "clear" | "cls" => words.ended(Command::Clear),
@@ -109,15 +112,6 @@ pub(crate) fn parse(text: &str, statement: &Statement) -> Result<Command, Improp
         _ => return Ok(Command::Statement),
     };
     parsed.ok_or_else(|| Improper { word: first.to_owned() })
-}
-
-fn described(mut words: Words<'_>) -> Described {
-    match words.any().unwrap_or_default().to_ascii_lowercase().as_str() {
-        "keyspaces" => Described::Keyspaces,
-        "tables" | "columnfamilies" | "types" | "functions" | "aggregates" => Described::Names,
-        "cluster" => Described::Cluster,
-        _ => Described::Statements,
-    }
 }
 
 fn serial(words: &mut Words<'_>) -> Option<Command> {

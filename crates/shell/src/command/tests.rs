@@ -15,7 +15,7 @@ fn command(text: &str) -> Command {
 
 #[test]
 fn statements_are_the_servers() {
-    for text in ["SELECT 1;", "USE ks;", "BEGIN BATCH INSERT 1; APPLY BATCH;", ";", "FOO;"] {
+    for text in ["SELECT 1;", "USE ks;", "use \"table\";", "BEGIN BATCH INSERT 1; APPLY BATCH;", ";", "FOO;"] {
         assert_eq!(command(text), Command::Statement, "{text}");
     }
 }
@@ -72,9 +72,39 @@ fn other_words_are_improper() {
         "COPY t TO 'f' WITH;",
         "SHOW SESSION 1\n",
         "exit now\n",
+        "USE ?;",
+        "USE table;",
+        "USE ks.t;",
+        "DESCRIBE;",
+        "DESCRIBE nonsense nonsense\n",
+        "DESC TABLE table;",
+        "DESC TYPES t\n",
+        "DESCRIBE TABLE a.b.c;",
+        "DESCRIBE KEYSPACE ks WITH INTERNALS AND more;",
+        "DESCRIBE MATERIALIZED v;",
     ] {
         let word = text.split_whitespace().next().expect("a word").trim_end_matches(';');
         assert_eq!(parsed(text).expect_err(text).to_string(), format!("Improper {word} command."));
+    }
+}
+
+#[test]
+fn describe_has_the_forms_of_cqlsh() {
+    for (text, expected) in [
+        ("DESC COLUMNFAMILIES WITH INTERNALS;", Described::Names),
+        ("DESCRIBE CLUSTER\n", Described::Cluster),
+        ("DESCRIBE FULL SCHEMA\n", Described::Statements),
+        ("DESCRIBE ONLY KEYSPACE ks;", Described::Statements),
+        ("DESCRIBE KEYSPACE WITH INTERNALS;", Described::Statements),
+        ("DESCRIBE KEYSPACE \"Ks\" WITH INTERNALS;", Described::Statements),
+        ("DESCRIBE MATERIALIZED VIEW ks.v\n", Described::Statements),
+        ("DESCRIBE FUNCTION ks.f\n", Described::Statements),
+        ("DESCRIBE \"table\"\n", Described::Statements),
+        // A keyspace that is named after a form.
+        ("DESCRIBE types.t;", Described::Statements),
+        ("DESC functions.cluster\n", Described::Statements),
+    ] {
+        assert_eq!(command(text), Command::Describe(expected), "{text}");
     }
 }
 

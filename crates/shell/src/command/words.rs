@@ -106,6 +106,25 @@ impl<'t> Words<'t> {
         }
     }
 
+    /// A name in quotes, or a word that is not reserved.
+    pub(super) fn unreserved_name(&mut self) -> Option<()> {
+        let token = self.token()?;
+        let is_name = match token.kind {
+            TokenKind::Word => !cql_syntax::is_reserved(token.text(self.text)),
+            kind => kind == TokenKind::QuotedName,
+        };
+        is_name.then_some(())
+    }
+
+    /// A name, or one in a keyspace.
+    pub(super) fn path(&mut self) -> Option<()> {
+        self.unreserved_name()?;
+        match self.symbol(".") {
+            Some(()) => self.unreserved_name(),
+            None => Some(()),
+        }
+    }
+
     /// A role: as written, since logins have no lower case, or a string.
     pub(super) fn role(&mut self) -> Option<String> {
         match self.tokens.first()?.kind {

@@ -103,6 +103,43 @@ fn nested_values_have_quotes_and_an_order() {
 }
 
 #[test]
+fn addresses_are_sorted_as_they_are_shown() {
+    let loopback = std::net::Ipv6Addr::LOCALHOST.octets();
+    assert_eq!(composed("set<inet>", &[Some(&loopback), Some(&[10, 0, 0, 1])]), "{'10.0.0.1', '::1'}");
+}
+
+#[test]
+fn a_vector_that_a_result_names_by_its_class_has_its_elements() {
+    let package = "org.apache.cassandra.db.marshal.";
+    let list = format!("{package}FrozenType({package}ListType({package}Int32Type))");
+    let vector = CqlType::Custom(format!("{package}VectorType({list} , 2)"));
+    let elements = [&[12][..], &1_i32.to_be_bytes(), &4_i32.to_be_bytes(), &7_i32.to_be_bytes(), &[4], &[0; 4]];
+    assert_eq!(plain(&vector, &elements.concat()), "[[7], []]");
+    assert_eq!(plain(&CqlType::Custom("org.example.Odd".to_owned()), &[1]), "0x01");
+    assert_eq!(plain(&vector, &[12]), "0x0c");
+}
+
+#[test]
+fn collections_that_a_server_keeps_as_they_came_are_sorted() {
+    let numbers = |numbers: &[i32]| {
+        let mut bytes = (numbers.len() as i32).to_be_bytes().to_vec();
+        for number in numbers {
+            bytes.extend(4_i32.to_be_bytes());
+            bytes.extend(number.to_be_bytes());
+        }
+        bytes
+    };
+    let (one, set) = (1_i32.to_be_bytes(), numbers(&[2, -1, 1]));
+    assert_eq!(composed("tuple<int, frozen<set<int>>>", &[Some(&one), Some(&set)]), "(1, {-1, 1, 2})");
+    let map = [&2_i32.to_be_bytes()[..], &numbers(&[7, 70, 5, 50])[4..]].concat();
+    assert_eq!(composed("tuple<int, frozen<map<int, int>>>", &[Some(&one), Some(&map)]), "(1, {5: 50, 7: 70})");
+    let list = numbers(&[2, -1]);
+    assert_eq!(composed("tuple<int, frozen<list<int>>>", &[Some(&one), Some(&list)]), "(1, [2, -1])");
+    let untyped = [&2_i32.to_be_bytes()[..], &1_i32.to_be_bytes(), &[9], &1_i32.to_be_bytes(), &[8]].concat();
+    assert_eq!(plain(&ty("set<int>"), &untyped), "{0x09, 0x08}");
+}
+
+#[test]
 fn no_control_character_of_a_value_is_shown_raw() {
     let evil = "a\x1b[31m\n\u{9b}2J\0\\";
     let shown = value(&CqlType::Text, evil.as_bytes(), &Style { is_coloured: true, ..Style::default() });

@@ -53,7 +53,12 @@ impl Writer<'_> {
     fn write(&self, ty: &CqlType, bytes: &[u8], out: &mut Shown) -> Option<()> {
         match ty {
             CqlType::Ascii | CqlType::Text => self.text(std::str::from_utf8(bytes).ok()?, out),
-            CqlType::Blob | CqlType::ByClass(_) | CqlType::Custom(_) => out.push(&hex(bytes), Colour::BLOB),
+            // A result names a vector of collections or of vectors by its class, since it has no other name there.
+            CqlType::Custom(class) => match cql_types::class_name::parse(class) {
+                Ok(vector @ CqlType::Vector { .. }) => self.write(&vector, bytes, out)?,
+                _ => out.push(&hex(bytes), Colour::BLOB),
+            },
+            CqlType::Blob | CqlType::ByClass(_) => out.push(&hex(bytes), Colour::BLOB),
             // The empty value that some types have beside theirs.
             _ if bytes.is_empty() => out.push("", Colour::TEXT),
             CqlType::List { element, .. } => self.items(&items(bytes, 1)?, &[element], ("[", "]"), out),
@@ -228,16 +233,20 @@ fn elements<'b>(element: &CqlType, dimension: u32, bytes: &'b [u8]) -> Option<Ve
     reader.is_empty().then_some(elements)
 }
 
-/// In the order in which Python has them: the server's, but for addresses, which it has as text, and UUIDs, which it has as numbers.
-fn sorted<'b>(mut items: Vec<Option<&'b [u8]>>, each: usize, ty: &CqlType) -> Vec<Option<&'b [u8]>> {
-    let text = |key: Option<&[u8]>| cql_types::print(ty, key.unwrap_or_default());
+/// In the order in which Python has them: that of the type, in which a server keeps a collection but not one within a tuple or a user-defined type; but
+/// addresses are there text, and UUIDs numbers.
+fn sorted<'b>(items: Vec<Option<&'b [u8]>>, each: usize, ty: &CqlType) -> Vec<Option<&'b [u8]>> {
+    let text = |key: Option<&[u8]>| value(ty, key.unwrap_or_default(), &Style::default()).text(false).to_owned();
+    let mut entries: Vec<&[Option<&[u8]>]> = items.chunks(each).collect();
     match ty {
-        CqlType::Inet | CqlType::Uuid | CqlType::Timeuuid => {
-            let mut entries: Vec<&[Option<&[u8]>]> = items.chunks(each).collect();
-            entries.sort_by_key(|entry| text(entry[0]));
-            items = entries.concat();
+        CqlType::Inet | CqlType::Uuid | CqlType::Timeuuid => entries.sort_by_key(|entry| text(entry[0])),
+        // Bytes that are no value of the type have no order, and stay where they are.
+        _ if entries.iter().all(|entry| entry[0].is_some_and(|key| cql_types::validate(ty, key).is_ok())) => {
+            entries.sort_by(|one, other| {
+                cql_types::compare(ty, one[0].unwrap_or_default(), other[0].unwrap_or_default())
+            });
         }
         _ => {}
     }
-    items
+    entries.concat()
 }

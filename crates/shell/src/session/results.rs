@@ -54,7 +54,8 @@ impl Session {
             let answer = {
                 let params = QueryParams {
                     serial_consistency: Some(self.modes.serial_consistency),
-                    page_size: self.modes.pages.then_some(self.modes.page_rows),
+                    // A page of no rows is none: all rows come at once, as the Python driver has it.
+                    page_size: Some(self.modes.page_rows).filter(|rows| self.modes.pages && *rows > 0),
                     paging_state: state.as_deref(),
                     ..QueryParams::new(self.modes.consistency)
                 };
@@ -63,6 +64,8 @@ impl Session {
                 self.server.borrow_mut().call(&Request::Query(Query { text: statement, params }), flags)?
             };
             traces.extend(answer.tracing_id());
+            // Those of the last page alone, as cqlsh has them: a server warns with each page in the same words.
+            warnings.clear();
             warnings.extend(answer.warnings().iter().cloned());
             let rows = match answer.response()? {
                 Response::Result(ResultBody::Rows(rows)) => rows,
