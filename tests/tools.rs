@@ -1,4 +1,4 @@
-//! Operators' tools: REST and metrics, nodetool, the shell, the load generator, the console; starts that fail; and the cost of an idle server.
+//! Operators' tools: REST and metrics, nodetool, the shell, the load generator, the console; packages; starts that fail; and the cost of an idle server.
 
 #[path = "../crates/tls/src/tests/authority.rs"]
 mod authority;
@@ -6,6 +6,7 @@ mod console;
 mod footprint;
 mod nodetool;
 mod operators;
+mod packages;
 mod shell;
 mod starts;
 mod stress;

@@ -5,6 +5,7 @@ mod cql;
 mod roles;
 mod script;
 mod secure;
+mod watching;
 
 use std::path::Path;
 

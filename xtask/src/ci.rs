@@ -10,7 +10,10 @@ use crate::bench;
 use crate::peers::{cassandra, chromium};
 use crate::report::{Counts, Passed, Phase, Report};
 use crate::tests::{self, BUILD_TIME, Effort};
-use crate::tools::{self, CC, CXX, GO, IP, JAVA, JDK, MAVEN, NODE, NPM, PYTHON, TASKSET, TC, VALGRIND};
+use crate::tools::{
+    self, CC, CXX, DPKG_DEB, GO, GZIP, IP, JAVA, JDK, MAVEN, NODE, NPM, PYTHON, READELF, SETPRIV, STRIP,
+    SYSTEMD_ANALYZE, TAR, TASKSET, TC, VALGRIND,
+};
 use crate::workspace::Profile;
 use crate::{built, drivers, fuzz, oracle, planted, process, simulation, tidy, workspace};
 
@@ -35,6 +38,7 @@ const LANES: [&[Description]; 3] = [
         ("drivers", 360, drivers::phase),
         ("operators", 340, operators),
         ("hostile", 55, tests::hostile),
+        ("packages", 15, tests::packages),
         ("planted", 35, planted_bugs),
         ("speed", 6, speed),
     ],
@@ -45,6 +49,7 @@ pub fn run(effort: Effort, arguments: &[String]) -> Result<(), String> {
     let only = selected(arguments)?;
     let is_wanted = |(name, _, _): &Description| only.is_empty() || only.iter().any(|wanted| wanted == name);
     tools::require(&[CC, CXX, PYTHON, JAVA, JDK, MAVEN, GO, NODE, NPM, TASKSET, IP, TC, VALGRIND])?;
+    tools::require(&[DPKG_DEB, READELF, STRIP, TAR, GZIP, SETPRIV, SYSTEMD_ANALYZE])?;
     tools::require_nightly()?;
     tools::require_disk(&workspace::target(), DISK_NEEDED)?;
     workspace::build_once();
@@ -175,8 +180,19 @@ mod tests_of_the_phases {
     fn no_phase_is_left_out() {
         let mut names: Vec<&str> = LANES.into_iter().flatten().map(|(name, _, _)| *name).collect();
         names.sort_unstable();
-        let expected =
-            ["crash", "drivers", "fuzz", "hostile", "operators", "oracle", "planted", "simulation", "speed", "unit"];
+        let expected = [
+            "crash",
+            "drivers",
+            "fuzz",
+            "hostile",
+            "operators",
+            "oracle",
+            "packages",
+            "planted",
+            "simulation",
+            "speed",
+            "unit",
+        ];
         assert_eq!(names, expected);
     }
 

@@ -15,6 +15,7 @@ mod fixtures;
 mod fuzz;
 mod oracle;
 mod pace;
+mod package;
 mod peers;
 mod planted;
 mod process;
@@ -45,6 +46,10 @@ cargo xtask <task>
   drivers            test drivers of five languages, and cqlsh, against the release binary
   ring               test only the drivers on a ring of three nodes, some of which are killed and started again
   troubles           test only the drivers on a ring of which one node after the other is killed, cut off in one direction, and stopped
+  package [--binary PATH] [--out DIR]
+                     build the shipped binary, static if a musl compiler is installed, and pack it: tar.gz, .deb, SHA256SUMS, in
+                     target/package
+  packages           test only the packages, made of the binary under test
   hostile            send malformed and hostile bytes to the CQL port
   operators          test the admin API, metrics, nodetool, the console and ccm
   ccm                test only an unmodified ccm from PyPI with the install directory contrib/ccm
@@ -110,6 +115,8 @@ fn main() -> ExitCode {
         Some("drivers") => tests::run_alone(drivers::phase, rest),
         Some("ring") => tests::run_alone(drivers::ring_alone, rest),
         Some("troubles") => tests::run_alone(drivers::troubles_alone, rest),
+        Some("package") => package::run(rest),
+        Some("packages") => tests::run_alone(tests::packages, rest),
         Some("hostile") => tests::run_alone(tests::hostile, rest),
         Some("ccm") => tests::run_alone(drivers::ccm, rest),
         Some("console") => tests::run_alone(tests::console, rest),

@@ -12,8 +12,8 @@ use crate::peers::chromium;
 use crate::process::{in_lane, lane, say};
 use crate::report::Passed;
 use crate::stalls::{self, STALLS_TO};
-use crate::tools::{self, CC, IP, MKFS, MOUNT, TC};
-use crate::{process, sampled, workspace};
+use crate::tools::{self, CC, DPKG_DEB, IP, MKFS, MOUNT, SETPRIV, SYSTEMD_ANALYZE, TAR, TC};
+use crate::{package, process, sampled, workspace};
 
 /// The folder of the black-box tests' package.
 const BLACK_BOX: &str = "tests";
@@ -49,6 +49,15 @@ pub fn operators(budget: Duration, effort: Effort) -> Result<Passed, String> {
     let modules = ["operators::", "nodetool::", "stress::", "footprint::"];
     let asked = run_black_box("tools", &modules, budget, effort)?;
     Ok(asked.and(console(budget, effort)?))
+}
+
+/// The packages of the binary under test: packed twice to the same bytes, then unpacked, judged and run.
+pub fn packages(budget: Duration, effort: Effort) -> Result<Passed, String> {
+    tools::require(&[DPKG_DEB, SYSTEMD_ANALYZE, SETPRIV, TAR])?;
+    let folder = package::pack_twice()?;
+    let tests = built::test(BLACK_BOX, "tools", BUILD_TIME)?;
+    let mut command = black_box(&tests, &["packages::"]);
+    counted(environment(&mut command, effort).env("HELENUS_PACKAGES", &folder), budget)
 }
 
 /// The console in a browser; nothing where there is none for this processor and none is named.

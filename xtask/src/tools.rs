@@ -15,6 +15,22 @@ pub const CC: Tool = Tool { program: "cc", package: "gcc g++" };
 pub const CXX: Tool = Tool { program: "c++", package: "g++" };
 /// Python with venv, for the drivers and cqlsh.
 pub const PYTHON: Tool = Tool { program: "python3", package: "python3 python3-venv" };
+/// A C compiler for static binaries.
+pub const MUSL_CC: Tool = Tool { program: "musl-gcc", package: "musl-tools" };
+/// Writes Debian packages, and unpacks them.
+pub const DPKG_DEB: Tool = Tool { program: "dpkg-deb", package: "dpkg" };
+/// Says what a binary needs.
+pub const READELF: Tool = Tool { program: "readelf", package: "binutils" };
+/// Takes the symbols out of a binary.
+pub const STRIP: Tool = Tool { program: "strip", package: "binutils" };
+/// Writes archives.
+pub const TAR: Tool = Tool { program: "tar", package: "tar" };
+/// Presses them together.
+pub const GZIP: Tool = Tool { program: "gzip", package: "gzip" };
+/// Sums files.
+pub const SHA256SUM: Tool = Tool { program: "sha256sum", package: "coreutils" };
+/// Judges the service's unit.
+pub const SYSTEMD_ANALYZE: Tool = Tool { program: "systemd-analyze", package: "systemd" };
 /// Pins a process to a core.
 pub const TASKSET: Tool = Tool { program: "taskset", package: "util-linux" };
 /// Runs a program in a network namespace of its own.

@@ -26,7 +26,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 
 pub use error::ToolError;
 
@@ -36,6 +36,11 @@ use surroundings::Surroundings;
 /// Reads the roles of a Cassandra's files in a folder, and gives them as JSON for a node's administrative port, or a sentence about why not. The binary gives
 /// it: this crate knows no files of a database.
 pub type RolesReader = fn(&Path) -> Result<String, String>;
+
+/// The definition of the command line, for man pages and completions.
+pub fn command() -> clap::Command {
+    Arguments::command()
+}
 
 /// Does what the arguments behind `nodetool` say. 0: done. 1: the arguments are wrong, or the node says no, or is not there.
 /// 2: it failed.

@@ -40,7 +40,7 @@ mod settings;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 
 use arguments::Arguments;
 use connection::Interrupts;
@@ -52,6 +52,11 @@ use settings::Settings;
 
 /// The exit code of a script of which a statement failed, and of arguments that are wrong.
 const FAILED: u8 = 2;
+
+/// The definition of the command line, for man pages and completions.
+pub fn command() -> clap::Command {
+    Arguments::command()
+}
 
 /// Does what the arguments after `cql` say. 0: done. 1: no connection, or no access. 2: the arguments are wrong, or a statement of a script failed.
 pub fn run(arguments: Vec<OsString>) -> ExitCode {

@@ -17,7 +17,7 @@ mod raw;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 
 pub use error::StressError;
 
@@ -90,6 +90,12 @@ impl Asked {
             _ => Asked::Unknown(first),
         }
     }
+}
+
+/// The definition of the command line, for man pages and completions: the flags of `--raw` loads, under the help of both generators. The words of
+/// the driver's loads are cassandra-stress's, which are read by a parser of their own.
+pub fn command() -> clap::Command {
+    RawLine::command().long_about(HELP)
 }
 
 /// Does what the words behind `stress` say. 0: done, and all operations did what they should. 1: why not is on standard error.
