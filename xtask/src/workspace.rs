@@ -45,10 +45,18 @@ pub fn build_once() {
     BUILDS_ONCE.store(true, Ordering::Relaxed);
 }
 
-/// Cargo, in the workspace's root.
+/// Cargo, in the workspace's root, as a person calls it there: without the variables of this package that `cargo xtask` has set. Build scripts read them, and
+/// dependencies would be built again whenever a person and a task took turns.
 pub fn cargo() -> Command {
     let mut command = Command::new("cargo");
     command.current_dir(root());
+    let of_package =
+        |name: &str| name == "CARGO_MANIFEST_DIR" || name == "CARGO_MANIFEST_PATH" || name.starts_with("CARGO_PKG_");
+    for (name, _) in std::env::vars_os() {
+        if name.to_str().is_some_and(of_package) {
+            command.env_remove(name);
+        }
+    }
     if BUILDS_ONCE.load(Ordering::Relaxed) {
         command.env("CARGO_INCREMENTAL", "0");
     }

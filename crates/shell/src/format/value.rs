@@ -242,9 +242,8 @@ fn sorted<'b>(items: Vec<Option<&'b [u8]>>, each: usize, ty: &CqlType) -> Vec<Op
         CqlType::Inet | CqlType::Uuid | CqlType::Timeuuid => entries.sort_by_key(|entry| text(entry[0])),
         // Bytes that are no value of the type have no order, and stay where they are.
         _ if entries.iter().all(|entry| entry[0].is_some_and(|key| cql_types::validate(ty, key).is_ok())) => {
-            entries.sort_by(|one, other| {
-                cql_types::compare(ty, one[0].unwrap_or_default(), other[0].unwrap_or_default())
-            });
+            entries
+                .sort_by(|one, other| cql_types::compare(ty, one[0].unwrap_or_default(), other[0].unwrap_or_default()));
         }
         _ => {}
     }
