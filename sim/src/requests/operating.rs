@@ -64,6 +64,8 @@ pub(super) struct Operating {
     pub(super) orders: Vec<(Instant, Order)>,
     /// Questions under way: decommissions and removals, with the node that is to leave.
     pub(super) asked: Vec<(usize, Asking)>,
+    /// The time since which all nodes have shown the same registry and no operation.
+    pub(super) resting_since: Option<Instant>,
     /// Nodes that are replaced, by those that take their places.
     pub(super) replacements: BTreeMap<usize, Replacement>,
     /// Nodes that are down by the plan, by a kill of this harness, or by their disk.

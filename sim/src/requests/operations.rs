@@ -33,6 +33,8 @@ use crate::site::Site;
 
 /// The longest until all operations have ended in a cluster in which nothing is wrong.
 const ENDED_AT_MOST: Duration = Duration::from_secs(120);
+/// The longest until an order has begun that was not answered: a leader may have it in its log and commit it later.
+const ORDERS_LIVE: Duration = Duration::from_secs(20);
 /// Between two looks at operations.
 const LOOK: Duration = Duration::from_millis(20);
 /// For a node's answer to a look.
@@ -350,6 +352,25 @@ impl Operators<'_, '_> {
         true
     }
 
+    /// Starts a node that has left, or whose join was aborted, as a new one on an empty disk.
+    fn come_back(&mut self) -> bool {
+        let count = self.course.site.nodes().len();
+        let gone = (0..count)
+            .find(|node| self.course.operating.standing(*node) == Standing::Gone && !self.course.is_running(*node));
+        let seeds: Vec<usize> = self.all_ready().into_iter().take(2).collect();
+        let Some(node) = gone.filter(|_| !seeds.is_empty()) else { return false };
+        self.course.operating.log.push(format!("node {node} comes back as a new one by {seeds:?}"));
+        let (host, empty) = (self.course.site.nodes()[node], self.course.site.empty_disk());
+        self.course.site.world().exchange_disk(host, empty);
+        self.course.ends.disk_lost(node);
+        self.course.operating.host_ids.remove(&node);
+        self.course.operating.down.remove(&node);
+        self.course.site.set_seeds(node, &seeds);
+        self.course.site.begin_start(node);
+        self.course.operating.standing[node] = Standing::Joining;
+        true
+    }
+
     /// A member without which its datacenter has enough for all replicas.
     fn dispensable(&mut self, replicas_min: u32) -> Option<usize> {
         let ready = self.all_ready();
@@ -524,6 +545,7 @@ impl Operators<'_, '_> {
     fn settle(&mut self, when: &str) -> Result<(), String> {
         let deadline = self.course.site.world().now() + ENDED_AT_MOST;
         self.course.operating.starts.clear();
+        self.course.operating.resting_since = None;
         loop {
             self.note_standings(when);
             self.course.nodes().into_iter().for_each(|node| self.start_again(node));
@@ -567,7 +589,7 @@ impl Operators<'_, '_> {
         self.course.operating.strikes.clear();
         self.course.operating.abort_in = None;
         if stdx::marks::count("an operation is done") == 0 {
-            if !(self.join() || self.decommission() || self.replace()) {
+            if !(self.join() || self.decommission() || self.replace() || self.come_back()) {
                 self.course.operating.log.push("no order is possible at the end".to_owned());
             }
             self.settle("after one more order")?;
@@ -577,6 +599,15 @@ impl Operators<'_, '_> {
 
     /// Asks all nodes whether the cluster is at rest, and shows the same everywhere. An error is the reason for which it is not.
     fn is_at_rest(&mut self) -> Result<(), String> {
+        let known = self.registry_of_all();
+        if known.is_err() {
+            self.course.operating.resting_since = None;
+        }
+        self.judge_rest(&known?)
+    }
+
+    /// The host ids that all nodes show, none of which knows of an operation.
+    fn registry_of_all(&mut self) -> Result<BTreeSet<String>, String> {
         if self.course.operating.altering.is_some() {
             return Err("who alters the keyspace is not answered".to_owned());
         }
@@ -598,8 +629,15 @@ impl Operators<'_, '_> {
             }
         }
         let (_, shown) = seen.ok_or("no node is left")?;
-        let known: BTreeSet<String> = shown.into_iter().map(|node| node.host_id).collect();
-        // An operation may have been aborted, or its order refused: its node stays, if all nodes have it still.
+        Ok(shown.into_iter().map(|node| node.host_id).collect())
+    }
+
+    /// Compares the host ids that all nodes show with the nodes that are to be there.
+    fn judge_rest(&mut self, known: &BTreeSet<String>) -> Result<(), String> {
+        let now = self.course.site.world().now();
+        let since = *self.course.operating.resting_since.get_or_insert(now);
+        // An operation may have been aborted, or its order refused: its node stays, if all nodes have it still. An order without an answer may stand in a log
+        // that is not committed yet.
         let is_pending = |node: &usize| self.course.operating.asked.iter().any(|(of, _)| of == node);
         for node in self.course.nodes() {
             if self.course.operating.standing(node) == Standing::Leaving {
@@ -608,6 +646,9 @@ impl Operators<'_, '_> {
                 }
                 if !self.host_id(node).is_some_and(|host_id| known.contains(host_id)) {
                     return Err(format!("node {node} has left, and runs"));
+                }
+                if now < since + ORDERS_LIVE {
+                    return Err(format!("node {node} was to leave, and its order may be taken yet"));
                 }
                 self.course.operating.standing[node] = Standing::Member;
             }
@@ -621,7 +662,7 @@ impl Operators<'_, '_> {
         }
         let members: BTreeSet<String> =
             self.course.nodes().into_iter().filter_map(|node| self.host_id(node).cloned()).collect();
-        match known == members {
+        match *known == members {
             true => Ok(()),
             false => Err(format!("the registry has {known:?}, and {members:?} run")),
         }
