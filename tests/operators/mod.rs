@@ -7,6 +7,7 @@ mod script;
 mod secure;
 mod watching;
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use helenus_tests::{
@@ -123,16 +124,24 @@ fn the_console_is_whole_and_lets_nothing_else_in() {
     let page = asset("/");
     assert!(page.head.contains("content-type: text/html"), "{}", page.head);
     assert_eq!(page.body, asset("/console").body);
-    let mut files: Vec<&str> = page.body.split('"').filter(|part| part.starts_with("/console/")).collect();
-    files.sort_unstable();
-    files.dedup();
+    let named = |text: &str, before: &str| -> Vec<String> {
+        let names = text.split(['"', '\'']).filter_map(|part| part.strip_prefix(before));
+        names.filter(|name| !name.contains(char::is_whitespace)).map(str::to_owned).collect()
+    };
+    let (mut files, mut found) = (named(&page.body, "/console/"), BTreeSet::new());
     let (mut bytes, mut scripts) = (page.body.len(), 0);
-    for file in files {
-        let answer = asset(file);
+    while let Some(file) = files.pop() {
+        if !found.insert(file.clone()) {
+            continue;
+        }
+        let answer = asset(&format!("/console/{file}"));
         bytes += answer.body.len();
-        let kind = if file.ends_with(".js") { "content-type: text/javascript" } else { "content-type: " };
+        let is_script = file.ends_with(".js");
+        let kind = if is_script { "content-type: text/javascript" } else { "content-type: " };
         assert!(answer.head.contains(kind), "{file}: {}", answer.head);
-        scripts += usize::from(file.ends_with(".js"));
+        scripts += usize::from(is_script);
+        // A module names those that it imports.
+        files.extend(if is_script { named(&answer.body, "./") } else { Vec::new() });
     }
     println!("the console is {bytes} bytes");
     assert_eq!(scripts, 11, "theme, uPlot, and the page's nine modules");
