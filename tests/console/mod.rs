@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use helenus_tests::{Builder, Net, Server};
 
 /// A browser that hangs is ended.
-const BROWSE_TIME_MAX: Duration = Duration::from_secs(150);
+const BROWSE_TIME_MAX: Duration = Duration::from_secs(300);
 
 #[test]
 fn a_person_with_a_keyboard_finds_their_way() {
