@@ -146,7 +146,7 @@ step('has the hottest tables first, and all on demand', async (page) => {
   const load = new Load(process.env.HELENUS_NATIVE, ['mixed', '--rows', '2000', '--operations', '1000000000', '--distribution', 'uniform']);
   try {
     await page.page.$eval('#tables', (section) => section.scrollIntoView());
-    await page.untilWithin(120_000, 'the hot one is first', () => /^ks1\.standard1\s+[\d.,]*[1-9]/.test(document.querySelector('#table-list tbody tr').innerText));
+    await page.untilWithin(120_000, 'the hot one is first', () => /^ks1\.standard1\s+[\d.,]*[1-9]/.test(document.querySelector('#table-list tbody tr')?.innerText ?? ''));
     assert.match(await page.text('#table-count'), /^15 tables, [\d.,]*[1-9][\d.,]* requests a second$/);
     assert.equal(await rows(page), 10);
     await page.page.click('#all-tables');
