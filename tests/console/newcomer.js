@@ -211,7 +211,7 @@ step('draws latencies on a logarithmic scale, and an hour', async (page) => {
 
 step('tells what is used from what there is', async (page) => {
   await page.page.$eval('#caches', (section) => section.scrollIntoView());
-  await page.until('it is told', () => document.querySelectorAll('#cache-list tbody tr').length >= 4);
+  await page.until('each cache has a row', () => document.querySelectorAll('#cache-list tbody tr').length >= 4);
   const [heads, lines] = await page.page.evaluate(() => [
     [...document.querySelectorAll('#cache-list thead th')].map((head) => head.innerText),
     [...document.querySelectorAll('#cache-list tbody tr')].map((line) => [...line.children].slice(0, 4).map((cell) => cell.innerText.trim())),

@@ -1,7 +1,7 @@
 //! The command line: Cassandra 5.0's commands and options, and `--json`.
 //!
-//! What stands before or after any command is here; the commands are in `command`, and their options beside it by group. Commands of
-//! Cassandra's that are not supported are parsed too: [`unsupported`] has a sentence about each.
+//! Options that stand before or after any command are here; the commands are in `command`, and their own options beside it by group. Cassandra's commands that
+//! are not supported are parsed too: [`unsupported`] has a sentence about each.
 
 mod access;
 mod command;
