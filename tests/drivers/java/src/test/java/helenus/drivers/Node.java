@@ -15,6 +15,7 @@ import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
+import org.xerial.snappy.Snappy;
 
 /** A running server. The Python harness starts it, ends it and judges its log. */
 final class Node {
@@ -91,6 +92,10 @@ final class Node {
 
   /** A session with that protocol and compression. */
   CqlSession connect(Configuration configuration) {
+    if (configuration.compression().equals("snappy")) {
+      // The driver takes a library that does not load for one that is not there; here it says why.
+      Snappy.getNativeLibraryVersion();
+    }
     return connect(
         options()
             .withString(DefaultDriverOption.PROTOCOL_VERSION, configuration.protocol())
