@@ -16,6 +16,7 @@ mod markers;
 mod module_docs;
 mod modules;
 mod names;
+mod pages;
 mod plain_words;
 mod records;
 mod unsafe_list;
@@ -27,7 +28,7 @@ use crate::workspace;
 
 type Check = fn(&Tree) -> Vec<Finding>;
 
-const CHECKS: [(&str, Check); 14] = [
+const CHECKS: [(&str, Check); 15] = [
     ("file size", file_size::check),
     ("module docs", module_docs::check),
     ("layering", layering::check),
@@ -39,6 +40,7 @@ const CHECKS: [(&str, Check); 14] = [
     ("names", names::check),
     ("coverage", coverage::check),
     ("denials", denials::check),
+    ("pages", pages::check),
     ("plain words", plain_words::check),
     ("circles", circles::check),
     ("impls", impls::check),

@@ -1,10 +1,13 @@
 //! Plain words: how doc comments open, and phrases that have a plainer one, counted; each count may only fall.
 //!
 //! Openers are looked for at the first line of each doc comment; phrases in comments, in string literals of the product's code and on the pages that
-//! users and contributors read. Words may part at a line's end and differ in case. Two banned senses are left to readers: "goes" for a
-//! deletion and "held" for a guarantee, since the words stand for other things most of the time.
+//! users and contributors read. The README, the guide and docs/internals have none of the phrases, whatever is on record: a place there is a finding.
+//! Words may part at a line's end and differ in case. What `FINE` lists is no place: "behind a proxy" says where a server
+//! is, not when. Two banned senses are left to readers: "goes" for a deletion and "held" for a guarantee, since the words stand for other things
+//! most of the time.
 
 use super::Finding;
+use super::pages::FOLDERS;
 use super::records::{Counts, Record};
 use crate::source::{SourceFile, Tree};
 
@@ -17,8 +20,8 @@ pub const RECORD: Record = Record {
     limits: None,
 };
 
-/// A doc comment names its subject first.
-const OPENERS: [&str; 5] = ["What", "Whether", "Who", "How long", "That"];
+/// A doc comment names its subject first, and so does a page.
+pub const OPENERS: [&str; 5] = ["What", "Whether", "Who", "How long", "That"];
 
 struct Phrase {
     name: &'static str,
@@ -48,6 +51,19 @@ const PHRASES: [Phrase; 11] = [
     Phrase { name: "somebody", forms: &["somebody"], instead: "a client, a node: name who it is" },
 ];
 
+/// Forms with words after them that mean something else: a place in a network, not a time.
+const FINE: [&str; 6] = [
+    "behind a proxy",
+    "behind a reverse proxy",
+    "behind a load balancer",
+    "behind a firewall",
+    "behind a router",
+    "behind nat",
+];
+
+/// A page of copies: its sentences are those of `crates/planted/src/bug.rs`, and are counted with them.
+const COPY: &str = "docs/internals/planted-bugs.md";
+
 /// Places that a finding names, at most.
 const PLACES_MAX: usize = 5;
 
@@ -58,16 +74,41 @@ struct Place<'a> {
     line: usize,
 }
 
+impl Place<'_> {
+    /// The fault of a place that no record allows.
+    fn finding(&self) -> Finding {
+        let phrase = &PHRASES[self.rule - OPENERS.len()];
+        let message = format!("`{}` stands on a page of plain words: say: {}", phrase.name, phrase.instead);
+        Finding::new(self.path, self.line, message)
+    }
+}
+
 pub fn check(tree: &Tree) -> Vec<Finding> {
     let places = places(tree);
-    RECORD.compare(tree, &counts(&places), |name, counted, recorded| {
+    let mut findings = on_plain_pages(tree, &places);
+    findings.extend(against_the_record(tree, &places));
+    findings
+}
+
+/// Pages on which no phrase is allowed, and the exemption that is not needed any more.
+fn on_plain_pages(tree: &Tree, places: &[Place<'_>]) -> Vec<Finding> {
+    let strict = places.iter().filter(|place| is_plain_page(place.path));
+    let mut findings: Vec<Finding> = strict.map(Place::finding).collect();
+    if tree.file(COPY).is_some() && places.iter().all(|place| place.path != COPY) {
+        findings.push(Finding::new(COPY, 0, "has none of the phrases: plain_words.rs need not exempt it any more"));
+    }
+    findings
+}
+
+fn against_the_record(tree: &Tree, places: &[Place<'_>]) -> Vec<Finding> {
+    RECORD.compare(tree, &counts(places), |name, counted, recorded| {
         let rule = names().position(|each| each == name).expect("only these are counted");
         let advice = match PHRASES.get(rule.wrapping_sub(OPENERS.len())) {
             Some(phrase) => format!("say: {}", phrase.instead),
             None => "name the subject first".to_string(),
         };
         let message = format!("`{name}` stands {} times, on record are {}: {advice}", counted[0], recorded[0]);
-        let all = || places.iter().filter(|place| place.rule == rule);
+        let all = || places.iter().filter(|place| place.rule == rule && !is_plain_page(place.path));
         let mut shown: Vec<&Place> = all().filter(|place| tree.added.contains(place.path, place.line)).collect();
         if shown.is_empty() {
             shown = all().collect();
@@ -87,8 +128,9 @@ fn names() -> impl Iterator<Item = String> {
     openers.chain(PHRASES.iter().map(|phrase| format!("phrase {}", phrase.name)))
 }
 
+/// The numbers for the record. Plain pages have no part in it: there the limit is none.
 fn counts(places: &[Place]) -> Counts {
-    let count = |rule| places.iter().filter(|place| place.rule == rule).count();
+    let count = |rule| places.iter().filter(|place| place.rule == rule && !is_plain_page(place.path)).count();
     names().enumerate().map(|(rule, name)| (name, vec![count(rule)])).collect()
 }
 
@@ -112,6 +154,12 @@ fn places(tree: &Tree) -> Vec<Place<'_>> {
 fn is_page(path: &str) -> bool {
     let top = ["README.md", "ARCHITECTURE.md", "COMPAT.md", "CONTRIBUTING.md"];
     top.contains(&path) || (path.starts_with("docs/") && path.ends_with(".md"))
+}
+
+/// Pages without any of the phrases: what a newcomer reads, a user, an engineer.
+fn is_plain_page(path: &str) -> bool {
+    let is_in_folders = FOLDERS.iter().any(|folder| path.starts_with(folder));
+    path == "README.md" || (is_in_folders && path.ends_with(".md") && path != COPY)
 }
 
 fn openers<'a>(file: &'a SourceFile, found: &mut Vec<Place<'a>>) {
@@ -140,7 +188,10 @@ fn phrases<'a>(path: &'a str, text: &str, found: &mut Vec<Place<'a>>) {
             let (first, rest) = form.split_once(' ').unwrap_or((form, ""));
             for (at, _) in lower.match_indices(first) {
                 let is_whole = !lower[..at].ends_with(is_of_word);
-                if is_whole && follows(&lower[at + first.len()..], rest) {
+                let after = &lower[at + first.len()..];
+                let is_fine =
+                    || FINE.iter().any(|fine| fine.strip_prefix(first).is_some_and(|more| follows(after, more)));
+                if is_whole && follows(after, rest) && !is_fine() {
                     let line = lower[..at].bytes().filter(|&byte| byte == b'\n').count() + 1;
                     found.push(Place { rule: OPENERS.len() + index, path, line });
                 }
@@ -201,6 +252,34 @@ mod tests {
         assert_eq!(found("xtask/src/a.rs", text), []);
         assert_eq!(found("CHANGELOG.md", "Made anew."), []);
         assert_eq!(found("README.md", "Made anew.").len(), 1);
+    }
+
+    #[test]
+    fn plain_pages_have_no_phrase_whatever_is_on_record() {
+        let record = recorded(&Tree::of(&[("docs/a.md", "anew\nanew\n")])).expect("a record");
+        for path in ["README.md", "docs/guide/recovery/a.md", "docs/internals/a.md"] {
+            let tree =
+                Tree::of(&[(RECORD.path, &record), ("docs/a.md", "anew\nanew\n"), (path, "fine\nIt is\ntold.\n")]);
+            let found: Vec<(String, usize)> = check(&tree).into_iter().map(|each| (each.path, each.line)).collect();
+            assert_eq!(found, [(path.to_string(), 2)]);
+            assert_eq!(recorded(&tree).as_ref(), Ok(&record));
+        }
+    }
+
+    #[test]
+    fn the_exempt_page_is_a_finding_once_it_needs_no_exemption() {
+        let found = |text: &str| {
+            let record = recorded(&Tree::of(&[(COPY, text)])).expect("a record");
+            check(&Tree::of(&[(RECORD.path, &record), (COPY, text)])).len()
+        };
+        assert_eq!((found("It comes to this.\n"), found("It is so.\n")), (0, 1));
+    }
+
+    #[test]
+    fn behind_a_proxy_is_a_place_and_behind_a_write_is_a_time() {
+        let lines = |text: &str| found("docs/guide/a.md", text).into_iter().map(|(_, line)| line).collect::<Vec<_>>();
+        assert_eq!(lines("Behind a proxy, behind a load\nbalancer or behind NAT.\n"), []);
+        assert_eq!(lines("What comes behind a write.\nBehind a\nproxyless node.\n"), [1, 2]);
     }
 
     #[test]

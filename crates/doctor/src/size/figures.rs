@@ -19,13 +19,13 @@ pub(super) const WRITE: Figure = Figure {
     what: "CPU time of a write, synced, among many",
     value: 1.74,
     unit: "µs",
-    source: "measured: README.md, How it compares",
+    source: "measured: docs/internals/performance.md, Beside Cassandra",
 };
 pub(super) const READ: Figure = Figure {
     what: "CPU time of a read of a row in memory, among many",
     value: 1.48,
     unit: "µs",
-    source: "measured: README.md, How it compares",
+    source: "measured: docs/internals/performance.md, Beside Cassandra",
 };
 pub(super) const ALONE: Figure = Figure {
     what: "more for each request that comes alone, not in a batch",
@@ -49,7 +49,7 @@ pub(super) const FILE_READS: Figure = Figure {
     what: "reads of the disk for a row that is in a file whose index is in memory",
     value: 1.01,
     unit: "",
-    source: "measured: README.md, more data than memory",
+    source: "measured: docs/internals/performance.md, More data than memory",
 };
 pub(super) const INDEX_READS: Figure = Figure {
     what: "more reads of the disk for one whose index is not",
