@@ -18,10 +18,13 @@ mod generator;
 mod limits;
 mod machine;
 mod page;
+mod progress;
 mod results;
 mod run;
+mod said;
 mod server;
 mod statistics;
+mod status;
 mod summary;
 mod template;
 
