@@ -1,4 +1,4 @@
-//! The console in headless Chromium: the scripts go through it as a person does; here are the servers that they look at.
+//! The console, and the page of a study, in headless Chromium: the scripts go through them as a person does; here is what they look at.
 
 use std::io::Read;
 use std::path::Path;
@@ -35,16 +35,41 @@ fn the_ring_is_seen_and_heard() {
     servers.into_iter().for_each(Server::stop);
 }
 
-/// Runs a script, which has to end well. It learns from its environment where the server is, and what is given.
+#[test]
+fn a_study_is_read_on_a_phone_and_in_the_dark() {
+    let folder = std::env::temp_dir().join(format!("helenus-study-page-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("can be made");
+    let results = folder.join("recorded.json");
+    let recorded = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/study/testdata/three-rounds.json");
+    std::fs::copy(&recorded, &results).expect("is copied");
+    let mut render = Command::new(Builder::binary());
+    let told = render.arg("study").arg(&results).arg("--render").output().expect("the binary can be run");
+    // A load of it fails, and a bound is not held.
+    let said = String::from_utf8_lossy(&told.stderr);
+    assert_eq!(told.status.code(), Some(1), "{said}");
+    walk("study.js", &[("HELENUS_STUDY", format!("file://{}", results.with_extension("html").display()))]);
+    let _ = std::fs::remove_dir_all(folder);
+}
+
+/// Runs a script that looks at a server.
 fn browse(script: &str, server: &Server, given: &[(&str, String)]) {
+    let mut all = vec![
+        ("HELENUS_CONSOLE", format!("http://127.0.0.1:{}/", server.api_port)),
+        ("HELENUS_NATIVE", server.address()),
+    ];
+    all.extend_from_slice(given);
+    walk(script, &all);
+}
+
+/// Runs a script, which has to end well. It learns from its environment what is given.
+fn walk(script: &str, given: &[(&str, String)]) {
     assert!(
         std::env::var_os("HELENUS_BROWSER").is_some(),
         "HELENUS_BROWSER names no browser: run this by `cargo xtask console`, which fetches one"
     );
     let mut command = Command::new("node");
     command.arg(script).current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("console"));
-    command.env("HELENUS_CONSOLE", format!("http://127.0.0.1:{}/", server.api_port));
-    command.env("HELENUS_NATIVE", server.address()).envs(given.iter().map(|(name, value)| (name, value)));
+    command.envs(given.iter().map(|(name, value)| (name, value)));
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().expect("node is there");
     let mut stdout = child.stdout.take().expect("piped above");
     let said = std::thread::spawn(move || {
@@ -64,8 +89,5 @@ fn browse(script: &str, server: &Server, given: &[(&str, String)]) {
     };
     let said = said.join().expect("the reader does not panic").expect("it says text");
     println!("{said}");
-    assert!(
-        status.is_some_and(|status| status.success()),
-        "the console is not as it should be ({status:?}); see above"
-    );
+    assert!(status.is_some_and(|status| status.success()), "the page is not as it should be ({status:?}); see above");
 }

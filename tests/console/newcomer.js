@@ -12,6 +12,8 @@ const { judged } = require('./sight.js');
 
 // Of a phone, and whatever else a window may be.
 const WIDTHS = [280, 320, 360, 480, 600, 768, 1024, 1280, 1920];
+// Three lines of words.
+const HEAD_MAX = 80;
 // The longest that each tile may have to say.
 const LONGEST = {
   reads: '99,999', writes: '1.23M', 'read-p99': '999.9 ms', 'write-p99': '1,023 µs', errors: '99,999', connections: '99,999', cores: '127.99', memory: '1,023 GiB',
@@ -168,7 +170,7 @@ step('draws latencies on a logarithmic scale, and an hour', async (page) => {
     document.body.append(figure);
     const chart = new Chart(figure.lastChild, { lines: [{ label: 'p50' }, { label: 'p99' }], shown: String, least: 100, mayLog: true });
     const settled = () => new Promise(requestAnimationFrame);
-    const seen = async () => { chart.draw(); await settled(); const { x, y } = chart.plot.scales; return { distr: y.distr ?? 1, y: [y.min, y.max], x: x.max - x.min, p50: chart.plot.valToPos(400, 'y') / chart.plot.bbox.height }; };
+    const seen = async () => { chart.draw(); await settled(); const { x, y } = chart.plot.scales; return { distr: y.distr ?? 1, y: [y.min, y.max], x: x.max - x.min, p50: chart.plot.valToPos(400, 'y') / chart.plot.bbox.height, grid: chart.plot.axes[1].grid.filter(chart.plot, [100, 200, 1000, 2500, 100_000]) }; };
     const now = 1_800_000_000;
     for (let second = 0; second < 8000; second += 1) {
       // A page that was not seen for a minute has a gap.
@@ -194,6 +196,8 @@ step('draws latencies on a logarithmic scale, and an hour', async (page) => {
   });
   assert.deepEqual([told.log.distr, told.log.y, told.log.x], [3, [100, 100_000], 300]);
   assert.deepEqual([told.linear.distr, told.linear.y, told.hour.x], [1, [0, 99_000.00000000001], 3600]);
+  // Lines across at powers of ten alone: those of all digits were bands of grey.
+  assert.deepEqual([told.log.grid, told.linear.grid], [[100, null, 1000, null, 100_000], [100, 200, 1000, 2500, 100_000]]);
   // The 50th percentile lies on the ground of the one scale, and stands out on the other.
   assert.ok(told.log.p50 < 0.85 && told.linear.p50 > 0.95, JSON.stringify(told));
   assert.deepEqual([told.kept, told.gaps], [3600, 1]);
@@ -240,6 +244,10 @@ step('fits at every width', async (page) => {
     await page.until(`the charts fit ${width}`, () => document.documentElement.scrollWidth <= innerWidth);
     const wrong = await page.page.evaluate(() => [...document.querySelectorAll('.tiles dd')].filter((value) => value.scrollWidth > value.clientWidth || (!value.matches('.limit') && value.clientHeight > 32) || value.getBoundingClientRect().right > value.parentElement.getBoundingClientRect().right).map((value) => value.textContent));
     assert.deepEqual(wrong, [], `at ${width}`);
+    // A list that is wider than the window scrolls, its caption does not; nor do heads stand as towers of words.
+    const lists = await page.page.evaluate(() => [...document.querySelectorAll('.scroll > table')].filter((list) => list.offsetWidth > 0).map((list) => ({ name: list.caption.textContent, over: list.caption.offsetWidth - list.parentElement.clientWidth, head: list.tHead.offsetHeight })));
+    assert.ok(lists.length >= 5, `${lists.length} lists`);
+    assert.deepEqual(lists.filter(({ over, head }) => over > 0 || head > HEAD_MAX), [], `at ${width}`);
   }
   for (const theme of ['light', 'dark']) {
     await page.page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: theme }]);

@@ -78,6 +78,12 @@ fn servers_take_turns_and_all_of_it_is_told() {
     let said = String::from_utf8_lossy(&ran.stdout).into_owned();
     assert_eq!(ran.status.code(), Some(0), "{said}{}", String::from_utf8_lossy(&ran.stderr));
     assert!(said.contains("round 2 of 2: kept") && said.contains("| replay 2 | kept |"), "{said}");
+    let of_first = said.lines().find(|line| line.contains("(run 1 of 12, about ")).expect("the time left is told");
+    assert!(of_first.starts_with("round 1 of 2: first") && of_first.ends_with(" s left)"), "{said}");
+    assert!(
+        said.lines().any(|line| line.starts_with("round 2 of 2: kept") && line.ends_with("(run 12 of 12)")),
+        "{said}"
+    );
     assert_eq!(left_behind(&place.0), Vec::<String>::new(), "servers end with the study");
 
     let raw = place.result(".json");
@@ -173,6 +179,24 @@ fn what_does_not_hold_or_cannot_run_fails() {
     let ran = place.study(&STUDY.replace("0.000001", "1000000"), &words);
     assert_eq!(ran.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&ran.stdout).contains("1000000: not held"));
+    // A typo in a load is told by its own words, while the study runs and at its end, and again of the raw data.
+    std::fs::remove_dir_all(place.0.join("out")).expect("is removed");
+    let ran = place.study(&STUDY.replacen("--rows", "--rwos", 1), &words);
+    let typo = "exit status: 1: error: unexpected argument '--rwos' found";
+    let said = String::from_utf8_lossy(&ran.stdout).into_owned();
+    assert_eq!(ran.status.code(), Some(1), "{said}");
+    assert!(said.contains(&format!("write: no figures; {typo} (run 1 of 2")), "{said}");
+    assert!(said.contains(&format!("failed: round 1, first, write: {typo}\n    error: ")), "{said}");
+    let raw = place.result(".json");
+    let results: Value = serde_json::from_str(&std::fs::read_to_string(&raw).expect("is read")).expect("is JSON");
+    let stderr = results["samples"][0]["stderr"].as_str().expect("is kept");
+    assert!(stderr.contains("a similar argument exists: '--rows'"), "{stderr}");
+    let again = Command::new(Builder::binary()).arg("study").arg(&raw).arg("--render").output().expect("can be run");
+    assert_eq!(again.status.code(), Some(1));
+    let page = std::fs::read_to_string(raw.with_extension("html")).expect("is written");
+    assert!(
+        page.contains(&format!("Failed: round 1, first, write: {typo}</p>")) && page.contains("a similar argument")
+    );
     let ran = place.study(&STUDY.replace("--smp 1", "--smp-of 1"), &words);
     let said = String::from_utf8_lossy(&ran.stderr).into_owned();
     assert!(ran.status.code() == Some(1) && said.contains("first.log"), "{said}");

@@ -95,8 +95,8 @@ export class Chart {
 
   draw() {
     this.plot?.destroy();
-    const [ink, grid] = [colour('--muted'), colour('--line')];
-    const axis = { stroke: ink, grid: { stroke: grid, width: 1 }, ticks: { stroke: grid, width: 1 }, font: '12px system-ui, sans-serif' };
+    const grid = { stroke: colour('--line'), width: 1 };
+    const axis = { stroke: colour('--muted'), grid, ticks: grid, font: '12px system-ui, sans-serif' };
     const series = this.lines.map((line, index) => ({
       label: line.label,
       stroke: colour(`--series-${index % 8 + 1}`),
@@ -114,7 +114,7 @@ export class Chart {
         x: { range: (_, low, high) => (low === null ? [low, high] : [Math.min(Math.max(low, high - drawn.span), high - 1), high]) },
         y: { range: (_, low, high) => this.range(low, high), distr: this.isLog() ? 3 : 1 },
       },
-      axes: [{ ...axis, space: 90, values: (_, moments) => moments.map((moment) => clock(moment * 1000)) }, { ...axis, size: 64, values: (_, values) => values.map((value) => (value === null ? '' : this.shown(value))) }],
+      axes: [{ ...axis, size: 28, space: 90, values: (_, moments) => moments.map((moment) => clock(moment * 1000)) }, { ...axis, size: 64, grid: { ...grid, filter: (_, values) => values.map((value) => (this.isLog() && Math.log10(value) % 1 ? null : value)) }, values: (_, values) => values.map((value) => (value === null ? '' : this.shown(value))) }],
       series: [{ label: 'time', value: (_, moment) => clock(moment === null ? null : moment * 1000) }, ...series],
     }, this.data, this.place);
     this.sayLast();

@@ -113,7 +113,7 @@ impl Metric {
 }
 
 /// A whole number with its thousands apart: `396,161`.
-fn grouped(value: f64) -> String {
+pub(crate) fn grouped(value: f64) -> String {
     let digits = format!("{value:.0}");
     let mut out = String::with_capacity(digits.len() + digits.len() / 3);
     for (at, digit) in digits.char_indices() {

@@ -1,7 +1,7 @@
 //! `helenus study`: a comparison of servers from a text file, repeated in turn, told as JSON and as one page.
 //!
 //! A [`file::Study`] names systems and loads → [`run`] starts the systems ([`server`]) and has the generator load each of them in turn
-//! ([`generator`]) → [`results::Results`], which are the raw data → [`summary`] with medians and ratios ([`statistics`]) → [`page`].
+//! ([`generator`], [`said`]), while [`progress`] tells the time left → [`results::Results`], which are the raw data → [`summary`] with medians and ratios ([`statistics`]) → [`page`].
 //! The generator is a process of its own, and a run is known by its report and by the CPU time of the two: this crate sees no frame and no driver.
 
 #![allow(
@@ -18,10 +18,13 @@ mod generator;
 mod limits;
 mod machine;
 mod page;
+mod progress;
 mod results;
 mod run;
+mod said;
 mod server;
 mod statistics;
+mod status;
 mod summary;
 mod template;
 

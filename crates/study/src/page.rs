@@ -1,16 +1,22 @@
 //! One page with everything: charts as drawings in the page itself, tables beside them, the raw data's essentials. It needs no network and
 //! no script, prints, and follows the reader's choice of light or dark.
 
+mod advantages;
 mod bars;
 mod lines;
+mod markup;
+#[cfg(test)]
+mod recorded;
 mod scale;
 
 use std::fmt::Write;
 
+use markup::{escaped, table_begins, table_ends, write_drawings};
+
 use crate::figures::Metric;
 use crate::file::Load;
 use crate::results::Results;
-use crate::summary::{Summary, named};
+use crate::summary::{Failure, Summary, named};
 
 const STYLE: &str = include_str!("page/style.css");
 
@@ -41,7 +47,7 @@ fn write_page(results: &Results, summary: &Summary, out: &mut String) -> std::fm
         results.began, results.ended, results.version
     )?;
     write_verdict(summary, out)?;
-    write_advantages(results, summary, out)?;
+    advantages::write(results, summary, out)?;
     for load in &study.loads {
         write_load(results, summary, load, out)?;
     }
@@ -57,60 +63,18 @@ fn write_verdict(summary: &Summary, out: &mut String) -> std::fmt::Result {
         let class = if held == asked { "held" } else { "missed" };
         writeln!(out, "<p class=\"{class}\">{held} of {asked} figures are what the study asks for.</p>")?;
     }
-    for failure in &summary.failures {
-        writeln!(out, "<p class=\"missed\">Failed: {}</p>", escaped(failure))?;
-    }
-    Ok(())
+    summary.failures.iter().try_for_each(|failure| write_failure(failure, out))
 }
 
-/// How many times better the subject is: a drawing with the interval of each ratio, and the table.
-fn write_advantages(results: &Results, summary: &Summary, out: &mut String) -> std::fmt::Result {
-    if summary.advantages.is_empty() {
-        return Ok(());
+/// A failure, with a fold that has the line that was run, and all that was printed.
+fn write_failure(failure: &Failure, out: &mut String) -> std::fmt::Result {
+    writeln!(out, "<p class=\"missed\">Failed: {}</p>", escaped(&failure.to_string()))?;
+    let line = escaped(&failure.line);
+    writeln!(out, "<details><summary>The line, and what it printed</summary><p><code>{line}</code></p>")?;
+    match &failure.printed {
+        Some(printed) => writeln!(out, "<pre>{}</pre></details>", escaped(printed)),
+        None => writeln!(out, "<p>No more than that.</p></details>"),
     }
-    let subject = escaped(&results.study.subject);
-    writeln!(out, "<h2>How many times better {subject} is</h2>")?;
-    writeln!(
-        out,
-        "<p>Ratios are taken within each round; the bar is their geometric mean, the whisker the interval that holds the true one with \
-         95&nbsp;% confidence. Above 1 {subject} is better. Diamonds are published figures, of other systems on other machines.</p>"
-    )?;
-    let figure = |metric: Metric| {
-        let rows: Vec<bars::Bar> = summary
-            .advantages
-            .iter()
-            .filter(|one| one.metric == metric)
-            .filter_map(|one| {
-                let ratio = one.ratio?;
-                Some(bars::Bar {
-                    name: format!("{} ÷ {}", named(&one.load, one.level), one.over),
-                    series: series_of(results, &one.over),
-                    value: ratio.mean,
-                    span: ratio.interval,
-                    mark: one.published,
-                    shown: format!("{:.2}×", ratio.mean),
-                })
-            })
-            .collect();
-        bars::drawing(&format!("{} – times better", metric.name()), &rows)
-    };
-    write_drawings(&[Metric::Throughput, Metric::Cpu].map(figure), out)?;
-    writeln!(
-        out,
-        "<table class=\"named\"><thead><tr><th>load<th>over<th>figure<th>times better<th>published<th>at least</thead><tbody>"
-    )?;
-    for one in &summary.advantages {
-        let [ratio, published, at_least] = one.cells();
-        let class = if one.holds() { "" } else { " class=\"missed\"" };
-        writeln!(
-            out,
-            "<tr{class}><td>{}<td>{}<td>{}<td>{ratio}<td>{published}<td>{at_least}",
-            escaped(&named(&one.load, one.level)),
-            escaped(&one.over),
-            one.metric
-        )?;
-    }
-    writeln!(out, "</tbody></table>")
 }
 
 /// A load's figures: over its levels as lines, else as bars; then the table; then what it looked like over time.
@@ -125,23 +89,21 @@ fn write_load(results: &Results, summary: &Summary, load: &Load, out: &mut Strin
     let drawings: Vec<String> = summary.metrics.iter().filter(has_figures).map(drawing).collect();
     write_drawings(&drawings, out)?;
     let heads: String = summary.metrics.iter().map(|metric| format!("<th>{}", metric.head())).collect();
-    writeln!(out, "<table class=\"named\"><thead><tr><th>load<th>system{heads}</thead><tbody>")?;
+    table_begins(&format!("Figures of {}", load.name), "named", out)?;
+    writeln!(out, "<thead><tr><th>load<th>system{heads}</thead><tbody>")?;
     for line in &lines {
         let cells: String = summary.metrics.iter().map(|metric| format!("<td>{}", line.cell(*metric))).collect();
         writeln!(out, "<tr><td>{}<td>{}{cells}", escaped(&named(&line.load, line.level)), escaped(&line.system))?;
     }
-    writeln!(out, "</tbody></table>")?;
+    table_ends(out)?;
     write_drawings(&[lines::over_time(results, load)], out)
-}
-
-/// Drawings side by side, as many as there is room for.
-fn write_drawings(drawings: &[String], out: &mut String) -> std::fmt::Result {
-    writeln!(out, "<div class=\"drawings\">\n{}</div>", drawings.concat())
 }
 
 fn write_machine(results: &Results, out: &mut String) -> std::fmt::Result {
     let machine = &results.machine;
-    writeln!(out, "<h2>The machine</h2>\n<table class=\"facts\"><tbody>")?;
+    writeln!(out, "<h2>The machine</h2>")?;
+    table_begins("Facts of the machine", "facts", out)?;
+    writeln!(out, "<tbody>")?;
     let facts = [
         ("processor", format!("{} × {}", machine.processors, machine.processor)),
         ("memory", format!("{:.1} GiB", machine.memory_bytes as f64 / f64::from(1 << 30))),
@@ -154,7 +116,7 @@ fn write_machine(results: &Results, out: &mut String) -> std::fmt::Result {
         let (check, found) = (escaped(&finding.check), escaped(&finding.found));
         writeln!(out, "<tr><th>{check}<td>{found} <small>({})</small>", finding.verdict)?;
     }
-    writeln!(out, "</tbody></table>")?;
+    table_ends(out)?;
     for system in &results.study.systems {
         let (name, start) = (escaped(&system.name), system.start.as_ref().or(system.address.as_ref()));
         let bounds = [system.cores.as_ref().map(|cores| format!("cores {cores}")), system.memory.clone()];
@@ -175,7 +137,8 @@ fn variables(results: &Results) -> String {
 /// Every run, so that nothing is hidden in a median.
 fn write_runs(results: &Results, out: &mut String) -> std::fmt::Result {
     writeln!(out, "<details><summary>All {} runs</summary>", results.samples.len())?;
-    writeln!(out, "<table><thead><tr><th>round<th>system<th>load<th>operations/s<th>CPU, µs<th>line</thead><tbody>")?;
+    table_begins("All runs", "runs", out)?;
+    writeln!(out, "<thead><tr><th>round<th>system<th>load<th>operations/s<th>CPU, µs<th>line</thead><tbody>")?;
     for sample in &results.samples {
         let figure = |metric: Metric| sample.metric(metric).map_or_else(|| "–".to_owned(), |value| metric.shown(value));
         writeln!(
@@ -189,27 +152,8 @@ fn write_runs(results: &Results, out: &mut String) -> std::fmt::Result {
             escaped(&sample.line)
         )?;
     }
-    writeln!(out, "</tbody></table></details>")
-}
-
-/// A system's colour is that of its place in the study.
-fn series_of(results: &Results, system: &str) -> usize {
-    results.study.systems.iter().position(|other| other.name == system).unwrap_or(0)
-}
-
-/// Text as HTML has it.
-fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for letter in text.chars() {
-        match letter {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            _ => out.push(letter),
-        }
-    }
-    out
+    table_ends(out)?;
+    writeln!(out, "</details>")
 }
 
 #[cfg(test)]

@@ -1,14 +1,18 @@
 //! The rounds: in each, every system has its turn, and within it every load and every level.
 
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use crate::StudyError;
 use crate::arguments::Arguments;
 use crate::file::{Before, Load, Study, System};
 use crate::generator;
 use crate::machine::{self, Machine};
+use crate::progress::{self, Progress};
 use crate::results::{Results, Sample};
 use crate::server::{Server, Start};
+use crate::status::Status;
+use crate::summary::named;
 use crate::template::Variables;
 
 /// Runs a study. `keep` gets what is there after each round, so that a study that is ended, or a server that is, takes nothing of it along.
@@ -26,7 +30,14 @@ pub(crate) fn run(
     let began = machine::now();
     let variables = Variables::of(study.variables.clone());
     let servers = study.systems.iter().map(|system| Server::of(system, &data, &variables)).collect::<Result<_, _>>()?;
-    let mut turns = Turns { study: &study, servers, report: data.join("report.json"), samples: Vec::new() };
+    let mut turns = Turns {
+        study: &study,
+        servers,
+        report: data.join("report.json"),
+        samples: Vec::new(),
+        progress: Progress::of(&study),
+        step_began: Instant::now(),
+    };
     let version = env!("CARGO_PKG_VERSION").to_owned();
     let mut results =
         Results { version, study: study.clone(), machine, ended: began.clone(), began, samples: Vec::new() };
@@ -65,20 +76,31 @@ struct Turns<'a> {
     servers: Vec<Server>,
     report: PathBuf,
     samples: Vec<Sample>,
+    progress: Progress,
+    /// When the last step ended, and so this one began.
+    step_began: Instant,
 }
 
 impl Turns<'_> {
     fn round(&mut self, round: u32) -> Result<(), StudyError> {
         for at in 0..self.servers.len() {
             let system = &self.study.systems[at];
+            let status = self.status(round, &system.name, "begins");
             let mut start = self.begin(at, system)?;
+            drop(status);
+            self.step_ended();
             for load in self.study.loads.iter().filter(|load| load.is_for(&system.name)) {
+                let status = self.status(round, &system.name, &load.name);
                 if let Some(again) = self.prepare(at, load)? {
                     start = Some(again);
                 }
+                drop(status);
                 for level in load.each_level() {
+                    let status = self.status(round, &system.name, &named(&load.name, level));
                     let sample = self.measure(at, system, load, level, round, start.take())?;
-                    println!("{}", line(&sample, self.study.repeats));
+                    drop(status);
+                    self.step_ended();
+                    println!("{} ({})", line(&sample, self.study.repeats), self.progress.text(None));
                     self.samples.push(sample);
                 }
             }
@@ -89,6 +111,22 @@ impl Turns<'_> {
             }
         }
         Ok(())
+    }
+
+    fn step_ended(&mut self) {
+        let now = Instant::now();
+        self.progress.step_ended(now - self.step_began);
+        self.step_began = now;
+    }
+
+    /// Shows on a terminal what is done, since when, and how long all of it still takes.
+    fn status(&self, round: u32, system: &str, what: &str) -> Status {
+        let (progress, before) = (self.progress.clone(), self.step_began.elapsed());
+        let what = format!("round {round}, {system}, {what}");
+        // The time left comes first: what is under way may be long, and is cut.
+        Status::show(move |since| {
+            format!("{}: {what}, {}", progress.text(Some(before + since)), progress::lasting(since))
+        })
     }
 
     /// Has a server ready for its turn.
@@ -169,6 +207,8 @@ impl Turns<'_> {
             line: without(&line, &self.report),
             figures: ended.figures,
             error: ended.error,
+            stderr: ended.stderr,
+            stdout: ended.stdout,
             start_seconds: start.map(|start| start.seconds),
             idle_bytes: start.and_then(|start| start.idle_bytes),
             resident_bytes: server.resident_bytes(),
@@ -183,8 +223,8 @@ fn without(line: &str, report: &Path) -> String {
 
 /// A run as it is told while the study goes on.
 fn line(sample: &Sample, repeats: u32) -> String {
-    let level = sample.level.map_or_else(String::new, |level| format!(" {level}"));
-    let head = format!("round {} of {repeats}: {:<12} {}{level}", sample.round, sample.system, sample.load);
+    let load = named(&sample.load, sample.level);
+    let head = format!("round {} of {repeats}: {:<12} {load}", sample.round, sample.system);
     let told = match &sample.figures {
         Some(figures) => {
             let cpu =
@@ -193,8 +233,8 @@ fn line(sample: &Sample, repeats: u32) -> String {
         }
         None => "no figures".to_owned(),
     };
-    match &sample.error {
-        Some(error) => format!("{head}: {told}; {}", error.lines().last().unwrap_or_default()),
+    match sample.message() {
+        Some(message) => format!("{head}: {told}; {message}"),
         None => format!("{head}: {told}"),
     }
 }

@@ -12,6 +12,7 @@ use crate::StudyError;
 use crate::file::{Ready, System};
 use crate::generator;
 use crate::limits::{self, MemoryGroup};
+use crate::said;
 use crate::template::Variables;
 
 /// How long a server may take to answer, and to end when it is asked to.
@@ -55,6 +56,8 @@ pub(crate) struct Server {
     addresses: Vec<String>,
     /// None once it has ended.
     running: Option<Running>,
+    /// Where in its log the last start begins, in bytes.
+    log_from: u64,
 }
 
 /// Its processes, in the order of its nodes; dropped, they are killed.
@@ -84,7 +87,14 @@ impl Server {
     pub(crate) fn of(system: &System, data: &Path, variables: &Variables) -> Result<Server, StudyError> {
         let folder = data.join(&system.name);
         let addresses = system.address.iter().map(|address| variables.fill(address)).collect::<Result<_, _>>()?;
-        Ok(Server { system: system.clone(), folder, variables: variables.clone(), addresses, running: None })
+        Ok(Server {
+            system: system.clone(),
+            folder,
+            variables: variables.clone(),
+            addresses,
+            running: None,
+            log_from: 0,
+        })
     }
 
     /// True if the study may start and end it.
@@ -130,6 +140,7 @@ impl Server {
         let [port, storage_port] = free_ports(&hosts).map_err(|error| self.failed(format!("no free port: {error}")))?;
         self.addresses = hosts.iter().map(|host| format!("{host}:{port}")).collect();
         self.running = Some(Running { nodes: Vec::new(), group: self.memory_group()? });
+        self.log_from = fs::metadata(self.log_path()).map_or(0, |log| log.len());
         let began = Instant::now();
         for index in 0..hosts.len() {
             self.spawn(index, storage_port)?;
@@ -179,6 +190,13 @@ impl Server {
         self.folder.with_file_name(format!("{}.log", self.system.name))
     }
 
+    /// The line of its log that says why its last start failed, if there is one.
+    fn said(&self) -> Option<String> {
+        let log = fs::read(self.log_path()).ok()?;
+        let since = log.get(usize::try_from(self.log_from).ok()?..)?;
+        said::kept(since).map(|text| said::message(&text).to_owned())
+    }
+
     fn wait_for_answer(&mut self, index: usize, began: Instant) -> Result<(), StudyError> {
         let address: SocketAddr = self.addresses[index].parse().expect("made from a port");
         while began.elapsed() < START_TIME_MAX * u32::from(self.system.nodes) {
@@ -211,7 +229,8 @@ impl Server {
             None => Ok(()),
             Some(status) => {
                 let log = self.log_path();
-                Err(self.failed(format!("exited with {status} before it was ready; see {}", log.display())))
+                let why = self.said().map_or_else(String::new, |message| format!(": {message}"));
+                Err(self.failed(format!("exited with {status} before it was ready{why}; see {}", log.display())))
             }
         }
     }
@@ -460,8 +479,15 @@ mod tests {
         let mut server =
             Server::of(&system("sh -c 'echo no such flag; exit 3'"), &data, &Variables::default()).unwrap();
         let error = server.start_fresh().expect_err("it ended").to_string();
-        assert!(error.contains("exit status: 3") && error.contains("s.log"), "{error}");
+        assert!(
+            error.contains("exit status: 3 before it was ready: no such flag; see ") && error.ends_with("s.log"),
+            "{error}"
+        );
         assert_eq!(fs::read_to_string(data.join("s.log")).unwrap(), "no such flag\n");
+        // What an earlier start said is not taken for the reason of this one.
+        server.system.start = Some("sh -c 'exit 4'".to_owned());
+        let error = server.start_fresh().expect_err("it ended").to_string();
+        assert!(error.contains("exit status: 4 before it was ready; see "), "{error}");
         fs::remove_dir_all(data).unwrap();
     }
 }

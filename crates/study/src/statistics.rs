@@ -35,13 +35,53 @@ impl Spread {
     }
 }
 
+/// Fewer rounds have no interval: that of two holds next to anything, since Student's factor for them is 12.7.
+const ROUNDS_MIN: usize = 3;
+/// An interval whose ends are further apart says nothing.
+const INTERVAL_FACTOR_MAX: f64 = 1e6;
+
 /// A ratio over some rounds.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Ratio {
     /// The geometric mean of the rounds' ratios.
     pub(crate) mean: f64,
-    /// The interval that holds the true one with 95 % confidence; none of a single round.
-    pub(crate) interval: Option<(f64, f64)>,
+    /// How sure it is.
+    pub(crate) interval: Interval,
+}
+
+/// The interval that holds the true ratio with 95 % confidence, or why there is none.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Interval {
+    /// Its ends.
+    Of(f64, f64),
+    /// Under three rounds.
+    TooFewRounds,
+    /// The rounds differ so much that it would span more than six orders of magnitude.
+    TooWide,
+}
+
+impl Interval {
+    fn of(logarithms: &[f64], mean: f64) -> Interval {
+        if logarithms.len() < ROUNDS_MIN {
+            return Interval::TooFewRounds;
+        }
+        let count = logarithms.len() as f64;
+        let variance = logarithms.iter().map(|one| (one - mean).powi(2)).sum::<f64>() / (count - 1.0);
+        let student = STUDENT.get(logarithms.len() - 2).copied().unwrap_or(NORMAL);
+        let half = student * (variance / count).sqrt();
+        match 2.0 * half > INTERVAL_FACTOR_MAX.ln() {
+            true => Interval::TooWide,
+            false => Interval::Of((mean - half).exp(), (mean + half).exp()),
+        }
+    }
+
+    /// Its ends, if there are.
+    pub(crate) fn ends(self) -> Option<(f64, f64)> {
+        match self {
+            Interval::Of(low, high) => Some((low, high)),
+            Interval::TooFewRounds | Interval::TooWide => None,
+        }
+    }
 }
 
 impl Ratio {
@@ -53,18 +93,13 @@ impl Ratio {
         let count = ratios.len() as f64;
         let logarithms: Vec<f64> = ratios.iter().map(|ratio| ratio.ln()).collect();
         let mean = logarithms.iter().sum::<f64>() / count;
-        let interval = (ratios.len() > 1).then(|| {
-            let variance = logarithms.iter().map(|one| (one - mean).powi(2)).sum::<f64>() / (count - 1.0);
-            let student = STUDENT.get(ratios.len() - 2).copied().unwrap_or(NORMAL);
-            let half = student * (variance / count).sqrt();
-            ((mean - half).exp(), (mean + half).exp())
-        });
+        let interval = Interval::of(&logarithms, mean);
         Some(Ratio { mean: mean.exp(), interval })
     }
 
     /// Whether chance alone would hardly make it differ from 1.
     pub(crate) fn is_significant(&self) -> bool {
-        self.interval.is_some_and(|(low, high)| low > 1.0 || high < 1.0)
+        self.interval.ends().is_some_and(|(low, high)| low > 1.0 || high < 1.0)
     }
 }
 
@@ -85,15 +120,26 @@ mod tests {
         assert!((ratio.mean - 4.0).abs() < 1e-12, "geometric: {ratio:?}");
         assert!(!ratio.is_significant(), "two rounds that far apart say nothing: {ratio:?}");
         let agreed = Ratio::of(&[2.0, 2.1, 1.9, 2.05, 1.95]).unwrap();
-        assert!(agreed.is_significant() && agreed.interval.unwrap().0 > 1.8, "{agreed:?}");
+        assert!(agreed.is_significant() && agreed.interval.ends().unwrap().0 > 1.8, "{agreed:?}");
         // ln 2 ± 2.776 · 0.0395 / √5, by hand.
-        let (low, high) = agreed.interval.unwrap();
+        let (low, high) = agreed.interval.ends().unwrap();
         assert!((low - 1.903).abs() < 0.005 && (high - 2.099).abs() < 0.005, "{low} {high}");
-        assert_eq!(Ratio::of(&[3.0]).unwrap().interval, None);
-        assert!(!Ratio::of(&[3.0]).unwrap().is_significant());
         for bad in [vec![], vec![1.0, 0.0], vec![f64::INFINITY]] {
             assert_eq!(Ratio::of(&bad), None);
         }
+    }
+
+    #[test]
+    fn an_interval_that_says_nothing_is_not_told() {
+        for few in [&[3.0][..], &[2.0, 2.0], &[2.0, 8.0]] {
+            let ratio = Ratio::of(few).unwrap();
+            assert_eq!((ratio.interval, ratio.is_significant()), (Interval::TooFewRounds, false), "{few:?}");
+        }
+        // 4.303 · √(1/3) · ln x, both ways: six orders at x = 16.15.
+        let far = |factor: f64| Ratio::of(&[1.0, factor, 1.0 / factor]).unwrap().interval;
+        assert_eq!(far(17.0), Interval::TooWide);
+        let (low, high) = far(15.0).ends().unwrap();
+        assert!(high / low < INTERVAL_FACTOR_MAX && high / low > INTERVAL_FACTOR_MAX / 10.0, "{low} {high}");
     }
 
     /// The interval holds the true ratio as often as it says: 95 of 100 times, for five rounds of normal noise.
@@ -109,7 +155,7 @@ mod tests {
             // The sum of twelve uniform numbers is normal enough.
             let mut round = || (((0..12).map(|_| uniform()).sum::<f64>() - 6.0) * 0.2).exp() * 3.0;
             let ratios: Vec<f64> = (0..5).map(|_| round()).collect();
-            let (low, high) = Ratio::of(&ratios).unwrap().interval.unwrap();
+            let (low, high) = Ratio::of(&ratios).unwrap().interval.ends().unwrap();
             held += u32::from(low <= 3.0 && 3.0 <= high);
         }
         assert!((1_870..=1_930).contains(&held), "{held} of 2000");

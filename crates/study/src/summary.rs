@@ -1,12 +1,16 @@
 //! What the raw data say: medians for each system, and the subject's advantage over the others.
 
+mod failures;
+
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use crate::figures::Metric;
+use crate::figures::{Metric, grouped};
 use crate::file::Load;
 use crate::results::{Results, Sample};
-use crate::statistics::{Ratio, Spread};
+use crate::statistics::{Interval, Ratio, Spread};
+
+pub(crate) use failures::Failure;
 
 /// All that is told of a study.
 #[derive(Debug, Clone, PartialEq)]
@@ -16,8 +20,8 @@ pub(crate) struct Summary {
     pub(crate) advantages: Vec<Advantage>,
     /// Figures that none of the samples has are left out of tables.
     pub(crate) metrics: Vec<Metric>,
-    /// Runs that failed, in words.
-    pub(crate) failures: Vec<String>,
+    /// Runs that failed, those of several rounds together that failed alike.
+    pub(crate) failures: Vec<Failure>,
 }
 
 /// What a system did under a load.
@@ -71,8 +75,7 @@ impl Summary {
         }
         let has = |metric: &Metric| summary.lines.iter().any(|line| line.spreads.contains_key(metric));
         summary.metrics = Metric::ALL.into_iter().filter(has).collect();
-        let failed = results.samples.iter().filter(|sample| !sample.is_sound());
-        summary.failures = failed.map(failure).collect();
+        summary.failures = Failure::all_of(results);
         summary
     }
 
@@ -113,6 +116,11 @@ impl Summary {
         }
         for failure in &self.failures {
             writeln!(out, "\nfailed: {failure}")?;
+            let printed = failure.printed.iter().flat_map(|text| text.lines());
+            printed.map(str::trim_end).try_for_each(|line| match line {
+                "" => writeln!(out),
+                _ => writeln!(out, "    {line}"),
+            })?;
         }
         Ok(())
     }
@@ -151,10 +159,14 @@ impl Advantage {
     pub(crate) fn cells(&self) -> [String; 3] {
         let ratio = match self.ratio {
             None => "–".to_owned(),
-            Some(Ratio { mean, interval: None }) => format!("{mean:.2}"),
-            Some(ratio @ Ratio { mean, interval: Some((low, high)) }) => {
-                let doubt = if ratio.is_significant() { "" } else { ", may be chance" };
-                format!("{mean:.2} ({low:.2} to {high:.2}{doubt})")
+            Some(ratio) => {
+                let doubt = match ratio.interval {
+                    Interval::TooFewRounds => "too few rounds".to_owned(),
+                    Interval::TooWide => "rounds differ too much".to_owned(),
+                    Interval::Of(low, high) if ratio.is_significant() => format!("{} to {}", factor(low), factor(high)),
+                    Interval::Of(low, high) => format!("{} to {}, may be chance", factor(low), factor(high)),
+                };
+                format!("{} ({doubt})", factor(ratio.mean))
             }
         };
         let published = self.published.map_or_else(String::new, |published| published.to_string());
@@ -205,12 +217,16 @@ fn advantages<'a>(
     })
 }
 
-fn failure(sample: &Sample) -> String {
-    let error = match (&sample.error, sample.errors()) {
-        (Some(error), _) => error.clone(),
-        (None, errors) => format!("{errors} operations failed"),
-    };
-    format!("round {}, {}, {}: {error}", sample.round, sample.system, named(&sample.load, sample.level))
+/// A ratio in words: two decimals, or as many as tell it from none.
+pub(crate) fn factor(ratio: f64) -> String {
+    match ratio {
+        0.1..1000.0 => format!("{ratio:.2}"),
+        1000.0.. => grouped(ratio),
+        _ => {
+            let decimals = (1.0 - ratio.log10().floor()).clamp(2.0, 12.0);
+            format!("{ratio:.*}", decimals as usize)
+        }
+    }
 }
 
 #[cfg(test)]
@@ -283,10 +299,22 @@ loads:
                 ..Figures::default()
             }),
             error: None,
+            stderr: None,
+            stdout: None,
             start_seconds: None,
             idle_bytes: None,
             resident_bytes: None,
         }
+    }
+
+    fn told(summary: &Summary) -> Vec<String> {
+        summary.failures.iter().map(Failure::to_string).collect()
+    }
+
+    #[test]
+    fn factors_are_told_from_none() {
+        let told = [0.0000123, 0.0042, 0.1, 1.0, 12.345, 999.0, 24_327.7].map(factor);
+        assert_eq!(told, ["0.000012", "0.0042", "0.10", "1.00", "12.35", "999.00", "24,328"]);
     }
 
     #[test]
@@ -296,18 +324,23 @@ loads:
         let throughput = summary.advantages.iter().find(|one| one.metric == Metric::Throughput).unwrap();
         assert_eq!((throughput.over.as_str(), throughput.published), ("theirs", Some(5.83)));
         let ratio = throughput.ratio.unwrap();
-        assert!(ratio.mean > 4.0 && ratio.mean < 4.5 && ratio.is_significant(), "{ratio:?}");
+        assert!(ratio.mean > 4.0 && ratio.mean < 4.5, "{ratio:?}");
+        // One of the three rounds failed, and two are too few.
+        assert_eq!((ratio.interval, ratio.is_significant()), (Interval::TooFewRounds, false));
+        assert!(throughput.cells()[0].ends_with(" (too few rounds)"), "{:?}", throughput.cells());
+        let steady = summary.advantages.iter().find(|one| one.level == Some(1000.0)).and_then(|one| one.ratio).unwrap();
+        assert!(steady.is_significant(), "{steady:?}");
         assert!(throughput.holds());
         let cpu = summary.advantages.iter().find(|one| one.metric == Metric::Cpu).unwrap();
         assert!(!cpu.holds() && !summary.holds(), "a hundred times were asked for");
-        assert_eq!(summary.failures, ["round 1, ours, write: 3 errors"]);
+        assert_eq!(told(&summary), ["round 1, ours, write: 3 errors"]);
         // A generator that was told not to mind is not believed, and a rate that was lost is no excuse.
         let mut results = results();
         let (first, last) = (1, results.samples.len() - 1);
         for at in [first, last] {
             results.samples[at].figures.as_mut().unwrap().errors = 7;
         }
-        let failures = Summary::of(&results).failures;
+        let failures = told(&Summary::of(&results));
         assert_eq!(failures[1], "round 1, ours, steady 1000: 7 operations failed");
         assert_eq!(failures[2], "round 3, theirs, steady 5000: the rate was not kept");
         let text = summary.text();

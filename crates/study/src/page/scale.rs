@@ -41,6 +41,12 @@ impl Scale {
         self.from + share.clamp(0.0, 1.0) * (self.to - self.from)
     }
 
+    /// True if a figure is within it, or a hair outside.
+    pub(crate) fn holds(&self, figure: f64) -> bool {
+        let hair = (self.high - self.low) * 1e-9;
+        (self.low - hair..=self.high + hair).contains(&figure)
+    }
+
     /// Figures to write beside it: round ones, four to eight.
     pub(crate) fn labels(&self) -> Vec<f64> {
         if self.is_logarithmic {
