@@ -18,6 +18,7 @@ fn statements_end_with_semicolons_outside_of_quotes_and_comments() {
     assert_eq!(cut("SELECT 'a;''b;' FROM \"t;\"\n -- c;\n /* d;\n */ WHERE k = 1 // e;\n;\n").len(), 1);
     assert_eq!(cut("SELECT $$a;b$$;"), ["SELECT $$a;b$$;"]);
     assert_eq!(cut("-- only a comment\n\n"), Vec::<String>::new());
+    assert_eq!(cut("-- old\rSELECT 1; // c\r SELECT 2;\r"), ["SELECT 1;", "SELECT 2;"]);
     assert_eq!(cut(";"), [";"]);
 }
 
