@@ -17,6 +17,7 @@ use cql_protocol::Consistency;
 
 use crate::command::{self, Command};
 use crate::cqlshrc::Sections;
+use crate::editor::Editor;
 use crate::error::CallError;
 use crate::format::Style;
 use crate::history;
@@ -69,6 +70,8 @@ pub(crate) struct Session {
     pub(crate) output: Output,
     pub(crate) style: Style,
     pub(crate) sections: Sections,
+    /// The one that the session's questions are asked by, if a person is there.
+    pub(crate) editor: Option<Editor>,
     keyspace: Option<String>,
     modes: Modes,
     /// Prompts, and pauses between pages.
@@ -101,6 +104,7 @@ impl Session {
             output: Output::new(style.is_coloured),
             style,
             sections,
+            editor: None,
             keyspace: None,
             modes: Modes::default(),
             is_interactive,

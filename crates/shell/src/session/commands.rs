@@ -13,7 +13,7 @@ use crate::error::CallError;
 use crate::format::{Colour, painted};
 use crate::reader::Reader;
 use crate::server::Server;
-use crate::{copy, editor, files, help};
+use crate::{copy, files, help};
 
 /// Files that may source one another.
 const DEPTH_MAX: usize = 32;
@@ -207,13 +207,13 @@ impl Session {
 
     /// Connects as another role. Without success the session stays as it was.
     fn log_in(&mut self, username: String, password: Option<String>) {
-        let password = match password {
-            Some(password) => password,
-            None if self.is_interactive => match editor::password() {
+        let password = match (password, &mut self.editor) {
+            (Some(password), _) => password,
+            (None, Some(editor)) if self.is_interactive => match editor.password() {
                 Ok(password) => password,
                 Err(reason) => return self.error(&reason),
             },
-            None => return self.error("LOGIN needs a password where no terminal is there to ask for it."),
+            (None, _) => return self.error("LOGIN needs a password where no terminal is there to ask for it."),
         };
         let mut way: Way = self.server.borrow().way().clone();
         way.access.login = Some(Login { username, password });
