@@ -297,6 +297,14 @@ fn files_of_copy_are_split_kept_and_configured() {
     let kept: Vec<String> =
         names.filter_map(|name| name.into_string().ok()).filter(|name| name.starts_with("rejected")).collect();
     assert!(kept.len() == 1 && kept[0] != "rejected.csv" && read(&kept[0]) == "of before\n", "{kept:?}");
+    let long = format!("{0}\n{0}\n", "x".repeat(70_000));
+    file(&builder, "long.csv", &long, 0o644);
+    run(&server, &["-k", "ks"], "CREATE TABLE long (k text PRIMARY KEY);");
+    let text =
+        format!("COPY long FROM '{folder}/long.csv' WITH MAXINSERTERRORS = 1 AND ERRFILE = '{folder}/long.err';");
+    let refused = run(&server, &["-k", "ks"], &text);
+    assert!(refused.errors.contains("Exceeded maximum number of insert errors 1\n"), "{refused:?}");
+    assert_eq!(read("long.err"), long.replace('\n', "\r\n"));
     assert!(ran.code == 2 && ran.errors.contains("none: No such file"), "{ran:?}");
     assert!(ran.errors.contains("none*/x.csv' for reading: no matching file found"), "{ran:?}");
     server.stop();

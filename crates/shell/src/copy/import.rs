@@ -83,6 +83,10 @@ pub(super) fn run(
         None => import.lines_of(reader)?,
     }
     import.settle(0)?;
+    // The last rows may be too many that failed.
+    if !import.counts.is_too_many_told {
+        import.has_failed_too_often();
+    }
     // Standard input is a file too.
     import.report(if file.is_some() { sources.len() } else { 1 });
     Ok(())
@@ -138,6 +142,8 @@ struct Counts {
     done: u64,
     parse_errors: u64,
     insert_errors: u64,
+    /// It was said that more rows failed than may.
+    is_too_many_told: bool,
 }
 
 struct Import<'i> {
@@ -264,6 +270,7 @@ impl Import<'_> {
         Ok(!self.has_failed_too_often())
     }
 
+    /// Says so, if more rows failed than may.
     fn has_failed_too_often(&mut self) -> bool {
         let over = |count: u64, max: Option<u64>| max.is_some_and(|max| count > max);
         let what = if over(self.counts.parse_errors, self.options.parse_errors_max) {
@@ -275,6 +282,7 @@ impl Import<'_> {
         };
         let max = if what == "parse" { self.options.parse_errors_max } else { self.options.insert_errors_max };
         self.session.error(&format!("Exceeded maximum number of {what} errors {}", max.unwrap_or(0)));
+        self.counts.is_too_many_told = true;
         true
     }
 

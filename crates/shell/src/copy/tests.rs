@@ -131,6 +131,13 @@ fn text_that_is_no_value_says_why() {
 }
 
 #[test]
+fn a_uuid_needs_no_hyphens() {
+    let read = |text: &str| text::value(&CqlType::Uuid, text, &Style::default());
+    assert_eq!(read("123E4567e89b12d3a456426614174000"), read("123e4567-e89b-12d3-a456-426614174000"));
+    assert!(read("123e4567e89b12d3a45642661417400").is_err() && read("123e4567e89b12d3a45642661417400x").is_err());
+}
+
+#[test]
 fn options_are_cqlshs() {
     let read = options(&[("delimiter", "\\t"), ("quote", "'"), ("escape", "'"), ("header", "TRUE")], Direction::From);
     let read = read.expect("options");
