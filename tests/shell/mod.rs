@@ -242,13 +242,13 @@ fn rows_are_copied_through_streams_and_rejected_rows_into_a_file() {
                 CREATE TABLE c (k int PRIMARY KEY, n counter);\n";
     run(&server, &[], made);
     let text = format!(
-        "COPY t FROM STDIN WITH ERRFILE = '{}' AND SKIPROWS = 1 AND MAXROWS = 4;\nskipped,x\n1,one\ntwo,2\n3,\"a \\\"b\\\"\nc\"\n4,\n5,five\n\\.\n\
+        "COPY t FROM STDIN WITH ERRFILE = '{}' AND SKIPROWS = 1 AND MAXROWS = 5;\nskipped,x\n1,one\ntwo,2\n3,\"a \\\"b\\\"\nc\"\n4,\n5,five\n\\.\n\
          COPY t TO STDOUT;\nCOPY t (k) TO STDOUT WITH BEGINTOKEN = '9223372036854775806';\nCOPY c FROM STDIN;\n7,1\n7,2\n8,\n.\nSELECT * FROM c;\n",
         rejected.display()
     );
     let ran = run(&server, &["-k", "ks"], &text);
     assert_eq!(ran.code, 2, "a row was rejected: {ran:?}");
-    assert!(ran.output.contains("3 rows imported from 0 files") && ran.output.contains("(1 skipped)"), "{ran:?}");
+    assert!(ran.output.contains("3 rows imported from 1 files") && ran.output.contains("(1 skipped)"), "{ran:?}");
     assert!(ran.errors.contains("ParseError - Failed to parse two"), "{ran:?}");
     assert_eq!(std::fs::read_to_string(&rejected).expect("it was written"), "two,2\r\n");
     for row in ["1,one\r\n", "3,\"a \\\"b\\\"\nc\"\r\n", "4,\r\n"] {
@@ -264,6 +264,123 @@ fn rows_are_copied_through_streams_and_rejected_rows_into_a_file() {
     for part in ["not found", "Invalid column name x", "Not in any keyspace.", "Unrecognized COPY TO options: nope"] {
         assert!(wrong.errors.contains(part), "no {part} in {wrong:?}");
     }
+    server.stop();
+}
+
+#[test]
+fn files_of_copy_are_split_kept_and_configured() {
+    let builder = Builder::new("uring", 1);
+    let server = builder.start();
+    let folder = builder.folder().display().to_string();
+    run(
+        &server,
+        &[],
+        "CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}; USE ks; CREATE TABLE t (k int PRIMARY KEY, v text);",
+    );
+    file(&builder, "in1.csv", "k,v\n1,one\n2,two\n3,three\n", 0o644);
+    file(&builder, "in2.csv", "k,v\r4,four\r\"5\",\"fi\rve\"\r", 0o644);
+    file(&builder, "rejected.csv", "of before\n", 0o644);
+    file(&builder, "settings", "[copy]\nheader = true\n[copy-from:ks.t]\nskipcols = v\n", 0o644);
+    let text = format!(
+        "COPY t FROM '{folder}/in[12].csv' WITH CONFIGFILE = '{folder}/settings' AND SKIPCOLS = '' AND ERRFILE = '{folder}/rejected.csv';\n\
+         COPY t TO '{folder}/out.csv' WITH HEADER = true AND MAXOUTPUTSIZE = 2 AND PAGESIZE = 3;\nSELECT v FROM t WHERE k = 5;\n\
+         COPY t FROM '{folder}/in1.csv' WITH CONFIGFILE = '{folder}/none';\nCOPY t FROM '{folder}/none*/x.csv';\n"
+    );
+    let ran = run(&server, &["-k", "ks"], &text);
+    assert!(ran.output.contains("5 rows imported from 2 files") && ran.output.contains(" fi\\rve\n"), "{ran:?}");
+    assert!(ran.output.contains("5 rows exported to 3 files"), "{ran:?}");
+    let read = |name: &str| std::fs::read_to_string(builder.folder().join(name)).expect("it was written");
+    let rows = ["out.csv", "out.csv.1", "out.csv.2"].map(|name| read(name).matches("\r\n").count());
+    assert!(rows == [3, 2, 1] && read("out.csv").starts_with("k,v\r\n"), "a file begins with the names: {rows:?}");
+    let names =
+        std::fs::read_dir(builder.folder()).expect("a folder").map(|entry| entry.expect("an entry").file_name());
+    let kept: Vec<String> =
+        names.filter_map(|name| name.into_string().ok()).filter(|name| name.starts_with("rejected")).collect();
+    assert!(kept.len() == 1 && kept[0] != "rejected.csv" && read(&kept[0]) == "of before\n", "{kept:?}");
+    let long = format!("{0}\n{0}\n", "x".repeat(70_000));
+    file(&builder, "long.csv", &long, 0o644);
+    run(&server, &["-k", "ks"], "CREATE TABLE long (k text PRIMARY KEY);");
+    let text =
+        format!("COPY long FROM '{folder}/long.csv' WITH MAXINSERTERRORS = 1 AND ERRFILE = '{folder}/long.err';");
+    let refused = run(&server, &["-k", "ks"], &text);
+    assert!(refused.errors.contains("Exceeded maximum number of insert errors 1\n"), "{refused:?}");
+    assert_eq!(read("long.err"), long.replace('\n', "\r\n"));
+    assert!(ran.code == 2 && ran.errors.contains("none: No such file"), "{ran:?}");
+    assert!(ran.errors.contains("none*/x.csv' for reading: no matching file found"), "{ran:?}");
+    server.stop();
+}
+
+#[test]
+fn bytes_that_are_no_text_are_neither_run_nor_copied() {
+    let builder = Builder::new("uring", 1);
+    let server = builder.start();
+    let path = |name: &str, bytes: &[u8]| {
+        let path = builder.folder().join(name);
+        std::fs::write(&path, bytes).expect("the temporary folder can be written");
+        path.display().to_string()
+    };
+    run(
+        &server,
+        &[],
+        "CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}; USE ks; CREATE TABLE t (k int PRIMARY KEY, v text);",
+    );
+    let script =
+        path("latin.cql", b"INSERT INTO ks.t (k) VALUES (1);\nINSERT INTO ks.t (k, v) VALUES (2, 'caf\xe9');\n");
+    let run_file = run(&server, &["-f", &script], "");
+    assert!(
+        run_file.code == 1 && run_file.errors.contains("line 2 is not UTF-8: it has the byte 0xe9"),
+        "{run_file:?}"
+    );
+    let sourced = run(&server, &[], &format!("SOURCE '{script}'\n"));
+    assert!(sourced.code == 2 && sourced.errors.contains("line 2 is not UTF-8"), "{sourced:?}");
+    let port = server.port.to_string();
+    let mut piped = shell(Path::new("/nonexistent"), &[IP, &port]);
+    piped.stdin(std::fs::File::open(&script).expect("it was written"));
+    let piped = piped.output().expect("it ends");
+    assert_eq!(piped.status.code(), Some(2), "{piped:?}");
+    assert!(String::from_utf8_lossy(&piped.stderr).contains("<stdin>:3:the line is not UTF-8"), "{piped:?}");
+    let (rows, rejected) = (path("rows.csv", b"3,three\n4,\"caf\xe9\nx\"\n5,f\xc3\xbcnf\n"), path("rejected.csv", b""));
+    let copied =
+        run(&server, &["-k", "ks"], &format!("COPY t FROM '{rows}' WITH ERRFILE = '{rejected}';\nSELECT * FROM t;\n"));
+    assert!(copied.errors.contains("ParseError - the row is not UTF-8,"), "{copied:?}");
+    assert!(copied.output.contains("2 rows imported"), "{copied:?}");
+    assert!(
+        copied.output.contains("f\u{fc}nf") && copied.output.contains("(3 rows)"),
+        "the first of the piped lines ran: {copied:?}"
+    );
+    assert_eq!(std::fs::read(rejected).expect("it was written"), b"4,\"caf\xe9\nx\"\n", "as the file had it");
+    server.stop();
+}
+
+#[test]
+fn a_sourced_file_leaves_the_login_the_keyspace_and_the_capture_as_they_were() {
+    let builder = passwords();
+    let server = builder.start();
+    let captured = builder.folder().join("captured");
+    let text = format!(
+        "CREATE ROLE bob WITH LOGIN = true AND HASHED PASSWORD = '{HASH}';\nLOGIN bob '{PASSWORD}'\nUSE system_schema;\n\
+         CAPTURE '{}'\nSELECT table_name FROM tables WHERE keyspace_name = 'system' AND table_name = 'local';\n\
+         CREATE ROLE of_bob WITH SUPERUSER = true;\n",
+        captured.display()
+    );
+    let sourced = file(&builder, "sourced.cql", &text, 0o644);
+    let secret = file(&builder, "secret", PASSWORD, 0o600);
+    let login = ["-u", "admin", "--password-file", secret.to_str().expect("UTF-8")];
+    let text = format!(
+        "SOURCE '{}'\nCAPTURE\nCREATE ROLE of_admin WITH SUPERUSER = true;\nSELECT table_name FROM tables;\nUSE system;\nSOURCE '{0}'\n\
+         SELECT key FROM local;\nLIST ROLES;\n",
+        sourced.display()
+    );
+    let ran = run(&server, &login, &text);
+    assert!(ran.output.contains("Currently not capturing query output."), "{ran:?}");
+    assert!(
+        ran.output.contains(" of_admin ") && !ran.output.contains(" of_bob "),
+        "the login is that of before: {ran:?}"
+    );
+    assert!(ran.errors.contains("No keyspace has been specified"), "the connection had none: {ran:?}");
+    assert!(ran.output.contains("\n key\n"), "the connection has its keyspace again: {ran:?}");
+    let captured = std::fs::read_to_string(captured).expect("it was captured");
+    assert_eq!(captured.matches("(1 rows)").count(), 2, "{captured}");
     server.stop();
 }
 

@@ -137,6 +137,7 @@ fn python_cassandra() -> Result<Command, String> {
             "test_types.py",
             "test_system.py",
             "test_cql.py",
+            "test_cql_terminal.py",
             "test_scripts.py",
             "test_copy.py",
             "test_cqlsh.py",

@@ -8,6 +8,8 @@ mod export;
 mod import;
 mod options;
 mod progress;
+mod rejected;
+mod sources;
 mod text;
 
 use cql_protocol::Consistency;
@@ -29,7 +31,7 @@ pub(crate) enum CopyError {
     NoColumn { name: String },
     #[error("Primary key column '{name}' missing or skipped")]
     NoKey { name: String },
-    #[error("No column specified")]
+    #[error("No valid column specified")]
     NoColumns,
     #[error("{0}")]
     Option(#[from] OptionError),
@@ -79,9 +81,9 @@ impl Table {
         self.all.iter().find(|column| column.name == name)
     }
 
-    /// The command and its columns, as cqlsh tells them first.
-    fn title(&self) -> String {
-        format!("\nStarting copy of {}.{} with columns [{}].", self.keyspace, self.name, self.columns.join(", "))
+    /// The command and the columns that are copied, as cqlsh tells them first.
+    fn title(&self, columns: &[String]) -> String {
+        format!("\nStarting copy of {}.{} with columns [{}].", self.keyspace, self.name, columns.join(", "))
     }
 }
 

@@ -24,9 +24,10 @@ use crate::server::Server;
 /// Statements that the history keeps.
 const HISTORY_MAX: usize = 10_000;
 
-/// An editor with its history.
+/// An editor with its history. The session's own questions are asked by it too: lines that were typed ahead are in it, and each asks for the next of them.
+#[derive(Clone)]
 pub(crate) struct Editor {
-    editor: rustyline::Editor<Assistant, FileHistory>,
+    editor: Rc<RefCell<rustyline::Editor<Assistant, FileHistory>>>,
     /// The file; `None`: the history ends with the session.
     file: Option<PathBuf>,
 }
@@ -40,23 +41,23 @@ impl Editor {
             .map_err(|error| error.to_string())?
             .auto_add_history(false)
             .completion_type(CompletionType::List)
+            // The mask of a password is a highlight; nothing else has one.
+            .color_mode(ColorMode::Forced)
             .build();
         let mut editor = rustyline::Editor::with_config(config).map_err(|error| error.to_string())?;
         let names = CachedNames::new(Rc::clone(server));
-        editor.set_helper(Some(Assistant { names: Rc::new(RefCell::new(names)), before: String::new() }));
+        let (names, asked) = (Rc::new(RefCell::new(names)), Asked::Statement);
+        editor.set_helper(Some(Assistant { names, before: String::new(), asked }));
         if let Some(file) = &file {
             // A first session has no file yet.
             let _ = editor.load_history(file);
         }
-        Ok(Editor { editor, file })
+        Ok(Editor { editor: Rc::new(RefCell::new(editor)), file })
     }
 
     /// The next line, with its end. `before`: what was read of its statement.
     pub(crate) fn line(&mut self, prompt: &str, before: &str) -> Line {
-        if let Some(assistant) = self.editor.helper_mut() {
-            before.clone_into(&mut assistant.before);
-        }
-        match self.editor.readline(prompt) {
+        match self.ask(prompt, before, Asked::Statement) {
             Ok(line) => Line::Text(format!("{line}\n")),
             Err(ReadlineError::Interrupted) => Line::Interrupted,
             Err(ReadlineError::Eof) => Line::End,
@@ -64,20 +65,43 @@ impl Editor {
         }
     }
 
+    /// Asks for a password. It is in no history.
+    ///
+    /// # Errors
+    /// The person gave up.
+    pub(crate) fn password(&mut self) -> Result<String, String> {
+        self.ask("Password: ", "", Asked::Password).map_err(|error| error.to_string())
+    }
+
+    /// Waits for Enter after a text. False: the person pressed Ctrl-C or Ctrl-D, and wants no more.
+    pub(crate) fn waits_for_enter(&mut self, text: &str) -> bool {
+        self.ask(text, "", Asked::Enter).is_ok()
+    }
+
+    fn ask(&mut self, prompt: &str, before: &str, asked: Asked) -> Result<String, ReadlineError> {
+        let mut editor = self.editor.borrow_mut();
+        if let Some(assistant) = editor.helper_mut() {
+            before.clone_into(&mut assistant.before);
+            assistant.asked = asked;
+        }
+        editor.readline(prompt)
+    }
+
     /// Adds a text to the history and to its file, unless it has a password.
     pub(crate) fn remember(&mut self, text: &str) {
         let Some(line) = history::line(text) else { return };
-        let is_new = self.editor.add_history_entry(line).unwrap_or(false);
+        let is_new = self.editor.borrow_mut().add_history_entry(line).unwrap_or(false);
         let Some(file) = self.file.clone().filter(|_| is_new) else { return };
         // A history that cannot be written is none that a person should be stopped for.
         if prepare(&file).is_ok() {
-            let _ = self.editor.append_history(&file);
+            let _ = self.editor.borrow_mut().append_history(&file);
         }
     }
 
     /// The last lines of the history.
     pub(crate) fn remembered(&self, count: usize) -> Vec<String> {
-        let history = self.editor.history();
+        let editor = self.editor.borrow();
+        let history = editor.history();
         let line = |index| history.get(index, SearchDirection::Forward).ok().flatten();
         (history.len().saturating_sub(count)..history.len())
             .filter_map(line)
@@ -97,17 +121,29 @@ fn prepare(file: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Completes what is typed.
+/// The subject of a prompt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Asked {
+    Statement,
+    Password,
+    Enter,
+}
+
+/// Completes statements, and hides passwords.
 struct Assistant {
     names: Rc<RefCell<CachedNames>>,
     /// The lines of the statement before the one that is typed.
     before: String,
+    asked: Asked,
 }
 
 impl Completer for Assistant {
     type Candidate = String;
 
     fn complete(&self, line: &str, at: usize, _: &Context<'_>) -> rustyline::Result<(usize, Vec<String>)> {
+        if self.asked != Asked::Statement {
+            return Ok((at, Vec::new()));
+        }
         let typed = format!("{}{}", self.before, &line[..at]);
         let names: &mut dyn Names = &mut *self.names.borrow_mut();
         let (start, candidates) = completion::complete(&typed, names);
@@ -119,7 +155,18 @@ impl Completer for Assistant {
 impl Hinter for Assistant {
     type Hint = String;
 }
-impl Highlighter for Assistant {}
+impl Highlighter for Assistant {
+    fn highlight<'l>(&self, line: &'l str, at: usize) -> Cow<'l, str> {
+        match self.asked {
+            Asked::Password => Mask.highlight(line, at),
+            _ => Cow::Borrowed(line),
+        }
+    }
+
+    fn highlight_char(&self, line: &str, at: usize, kind: CmdKind) -> bool {
+        self.asked == Asked::Password && Mask.highlight_char(line, at, kind)
+    }
+}
 impl Validator for Assistant {}
 impl Helper for Assistant {}
 
@@ -144,7 +191,7 @@ impl Highlighter for Mask {
 impl Validator for Mask {}
 impl Helper for Mask {}
 
-/// Asks for a password. It is in no history.
+/// Asks for a password before there is a session. It is in no history.
 ///
 /// # Errors
 /// There is no terminal, or the person gave up.
@@ -153,11 +200,4 @@ pub(crate) fn password() -> Result<String, String> {
     let mut editor = rustyline::Editor::<Mask, FileHistory>::with_config(config).map_err(|error| error.to_string())?;
     editor.set_helper(Some(Mask));
     editor.readline("Password: ").map_err(|error| error.to_string())
-}
-
-/// Waits for Enter after a text. False: the person pressed Ctrl-C or Ctrl-D, and wants no more.
-pub(crate) fn waits_for_enter(text: &str) -> bool {
-    let config = Config::builder().auto_add_history(false).build();
-    let editor = rustyline::Editor::<(), FileHistory>::with_config(config);
-    editor.and_then(|mut editor| editor.readline(text)).is_ok()
 }

@@ -6,7 +6,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 /// No file of settings is longer.
-const SETTINGS_BYTES_MAX: u64 = 1 << 20;
+pub(crate) const SETTINGS_BYTES_MAX: u64 = 1 << 20;
 /// Bits of a file's mode by which others than its owner read it.
 const READABLE_BY_OTHERS: u32 = 0o044;
 
@@ -34,20 +34,37 @@ pub(crate) fn text_if_there(path: &Path) -> Option<String> {
 }
 
 /// A file of statements, in the encoding that its first bytes tell: UTF-8, or UTF-16 with a mark.
+///
+/// # Errors
+/// It cannot be read, or has bytes that are no text: statements with other letters in their place would change what they are about.
 pub(crate) fn statements(path: &Path) -> io::Result<String> {
-    Ok(decoded(&fs::read(path)?))
+    decoded(&fs::read(path)?)
 }
 
-fn decoded(bytes: &[u8]) -> String {
-    let units = |of: fn([u8; 2]) -> u16| -> String {
-        let units: Vec<u16> = bytes[2..].chunks_exact(2).map(|pair| of([pair[0], pair[1]])).collect();
-        String::from_utf16_lossy(&units)
+fn decoded(bytes: &[u8]) -> io::Result<String> {
+    let units = |of: fn([u8; 2]) -> u16| -> io::Result<String> {
+        let pairs = bytes[2..].chunks_exact(2);
+        let is_whole = pairs.remainder().is_empty();
+        let units: Vec<u16> = pairs.map(|pair| of([pair[0], pair[1]])).collect();
+        let text = String::from_utf16(&units).ok().filter(|_| is_whole);
+        text.ok_or_else(|| io::Error::other("it begins with the mark of UTF-16 and is not UTF-16"))
     };
     match bytes {
         [0xff, 0xfe, ..] => units(u16::from_le_bytes),
         [0xfe, 0xff, ..] => units(u16::from_be_bytes),
-        [0xef, 0xbb, 0xbf, rest @ ..] => String::from_utf8_lossy(rest).into_owned(),
-        _ => String::from_utf8_lossy(bytes).into_owned(),
+        [0xef, 0xbb, 0xbf, rest @ ..] => utf8(rest),
+        _ => utf8(bytes),
+    }
+}
+
+fn utf8(bytes: &[u8]) -> io::Result<String> {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => Ok(text.to_owned()),
+        Err(error) => {
+            let at = error.valid_up_to();
+            let line = bytes[..at].iter().filter(|byte| **byte == b'\n').count() + 1;
+            Err(io::Error::other(format!("line {line} is not UTF-8: it has the byte 0x{:02x}", bytes[at])))
+        }
     }
 }
 
@@ -64,7 +81,16 @@ mod tests {
     #[test]
     fn marks_tell_the_encoding() {
         for bytes in [&b"\xff\xfeA\0;\0"[..], b"\xfe\xff\0A\0;", b"\xef\xbb\xbfA;", b"A;"] {
-            assert_eq!(decoded(bytes), "A;");
+            assert_eq!(decoded(bytes).expect("text"), "A;");
+        }
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_are_an_error() {
+        let error = |bytes| decoded(bytes).expect_err("no text").to_string();
+        assert_eq!(error(b"A;\nINSERT 'caf\xe9';\n"), "line 2 is not UTF-8: it has the byte 0xe9");
+        for bytes in [&b"\xff\xfeA\0;"[..], b"\xff\xfe\0\xd8A\0"] {
+            assert!(error(bytes).contains("is not UTF-16"));
         }
     }
 

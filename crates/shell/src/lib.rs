@@ -100,6 +100,7 @@ fn started(arguments: Arguments) -> Result<ExitCode, String> {
         (None, None) if is_interactive => {
             session.greet();
             let editor = Editor::new(&session.server, history)?;
+            session.editor = Some(editor.clone());
             session.run(&mut Reader::of_editor(editor));
         }
         (None, None) => session.run(&mut Reader::of_stdin()),

@@ -8,9 +8,15 @@ use std::path::{Path, PathBuf};
 
 use crate::format::{Colour, escape_controls, painted};
 
+/// A file that results go to, and its path.
+pub(crate) struct Captured {
+    path: PathBuf,
+    file: File,
+}
+
 /// The places.
 pub(crate) struct Output {
-    capture: Option<(PathBuf, File)>,
+    capture: Option<Captured>,
     is_coloured: bool,
     is_terminal: bool,
     /// Standard output takes no more: the session has no reader.
@@ -34,23 +40,36 @@ impl Output {
 
     /// The file that results go to.
     pub(crate) fn captured(&self) -> Option<&Path> {
-        self.capture.as_ref().map(|(path, _)| path.as_path())
+        self.capture.as_ref().map(|captured| captured.path.as_path())
     }
 
     /// Sends results to a file, after what it has; `None`: to standard output.
     pub(crate) fn capture(&mut self, path: Option<&Path>) -> io::Result<()> {
         self.capture = match path {
-            Some(path) => Some((path.to_owned(), OpenOptions::new().append(true).create(true).open(path)?)),
+            Some(path) => {
+                let file = OpenOptions::new().append(true).create(true).open(path)?;
+                Some(Captured { path: path.to_owned(), file })
+            }
             None => None,
         };
         Ok(())
+    }
+
+    /// Sends results to standard output, and gives the file that they went to.
+    pub(crate) fn take_capture(&mut self) -> Option<Captured> {
+        self.capture.take()
+    }
+
+    /// Sends results where they went before.
+    pub(crate) fn set_capture(&mut self, capture: Option<Captured>) {
+        self.capture = capture;
     }
 
     /// A result's text, whose values are ready for a terminal.
     pub(crate) fn result(&mut self, text: &str) {
         match &mut self.capture {
             None => self.print(text),
-            Some((path, file)) => {
+            Some(Captured { path, file }) => {
                 if let Err(error) = file.write_all(text.as_bytes()) {
                     let lost = format!("cannot write {}: {error}; results are shown from here on", path.display());
                     self.capture = None;

@@ -24,6 +24,8 @@ enum Source {
 pub(crate) enum Line {
     /// With its end.
     Text(String),
+    /// A line whose bytes are no text, which is UTF-8.
+    NoText(Vec<u8>),
     /// The person gave up what was typed.
     Interrupted,
     /// There is no more.
@@ -60,7 +62,7 @@ impl Reader {
             Source::Stdin => stdin_line(),
             Source::Text(lines) => lines.next().map_or(Line::End, Line::Text),
         };
-        if matches!(line, Line::Text(_)) {
+        if matches!(line, Line::Text(_) | Line::NoText(_)) {
             self.next_line += 1;
         }
         line
@@ -86,7 +88,7 @@ fn stdin_line() -> Line {
     let mut bytes = Vec::new();
     match io::stdin().lock().read_until(b'\n', &mut bytes) {
         Ok(0) => Line::End,
-        Ok(_) => Line::Text(String::from_utf8_lossy(&bytes).into_owned()),
+        Ok(_) => String::from_utf8(bytes).map_or_else(|error| Line::NoText(error.into_bytes()), Line::Text),
         Err(error) => Line::Failed(error.to_string()),
     }
 }

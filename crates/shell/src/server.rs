@@ -112,6 +112,16 @@ impl Server {
         self.keyspace = Some(keyspace.to_owned());
     }
 
+    /// Makes the keyspace that of the connection, if it has another. A connection has no way back to none, and none to a keyspace that is gone: the next request makes another connection then.
+    pub(crate) fn return_to(&mut self, keyspace: Option<&str>) {
+        if self.keyspace.as_deref() == keyspace {
+            return;
+        }
+        let is_entered = keyspace.is_some_and(|keyspace| !self.is_lost && self.enter(keyspace).is_ok());
+        self.keyspace = keyspace.map(str::to_owned);
+        self.is_lost = !is_entered;
+    }
+
     /// The rows of a statement, of all pages.
     pub(crate) fn rows(&mut self, text: &str, level: Consistency) -> Result<Found, CallError> {
         let mut found = Found::default();

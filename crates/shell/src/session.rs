@@ -1,6 +1,7 @@
 //! A session: lines to statements, statements to the server or to the shell's own commands, one after the other.
 //!
-//! State: the server, the keyspace, the levels, pages, layout and tracing. A sourced file begins with the defaults of most of them and leaves the session's as they were.
+//! State: the server, the keyspace, the levels, pages, layout, capture and tracing. A sourced file has the server, the keyspace and tracing of the session and defaults of the others, and leaves
+//! all of them as they were.
 
 mod commands;
 mod describe;
@@ -16,11 +17,12 @@ use cql_protocol::Consistency;
 
 use crate::command::{self, Command};
 use crate::cqlshrc::Sections;
+use crate::editor::Editor;
 use crate::error::CallError;
 use crate::format::Style;
 use crate::history;
 use crate::input::{Input, NoToken, Statement, Unreadable, Whole};
-use crate::output::Output;
+use crate::output::{Captured, Output};
 use crate::reader::{Line, Reader};
 use crate::server::Server;
 use header::Kinds;
@@ -52,12 +54,24 @@ impl Default for Modes {
     }
 }
 
+/// The state of a session while a sourced file runs.
+struct Outer {
+    modes: Modes,
+    place: Option<(String, usize)>,
+    is_interactive: bool,
+    keyspace: Option<String>,
+    capture: Option<Captured>,
+    server: Option<Server>,
+}
+
 /// A session with a server.
 pub(crate) struct Session {
     pub(crate) server: Rc<RefCell<Server>>,
     pub(crate) output: Output,
     pub(crate) style: Style,
     pub(crate) sections: Sections,
+    /// The one that the session's questions are asked by, if a person is there.
+    pub(crate) editor: Option<Editor>,
     keyspace: Option<String>,
     modes: Modes,
     /// Prompts, and pauses between pages.
@@ -71,6 +85,8 @@ pub(crate) struct Session {
     ends: bool,
     /// Sourced files that are open.
     depth: usize,
+    /// The server of before a sourced file's LOGIN.
+    server_before: Option<Server>,
     /// Some statement failed.
     pub(crate) has_failed: bool,
 }
@@ -88,6 +104,7 @@ impl Session {
             output: Output::new(style.is_coloured),
             style,
             sections,
+            editor: None,
             keyspace: None,
             modes: Modes::default(),
             is_interactive,
@@ -97,6 +114,7 @@ impl Session {
             place: None,
             ends: false,
             depth: 0,
+            server_before: None,
             has_failed: false,
         }
     }
@@ -156,6 +174,10 @@ impl Session {
                     if !input.is_blank() && !self.run_whole(&mut input, Some(reader)) {
                         self.error("Incomplete statement at end of file");
                     }
+                    break;
+                }
+                Line::NoText(_) => {
+                    self.error("the line is not UTF-8: it and what follows are not run");
                     break;
                 }
                 Line::Failed(error) => {

@@ -53,7 +53,7 @@ COLUMNS = {
     "g double": lambda n: (n - 1_000.5) / 7 * 2.0 ** (n % 40),
     "h duration": lambda n: Duration(n % 100, n % 30, n * 1_000_000_007 + 1),
     "i float": lambda n: (n - 1_000.5) / 8 * 2.0 ** (n % 60),
-    "j inet": lambda n: f"10.{n >> 16}.{n >> 8 & 255}.{n & 255}" if n % 2 else f"2001:db8::{n:x}",
+    "j inet": lambda n: f"10.{n >> 16}.{n >> 8 & 255}.{n & 255}" if n % 2 else f"2001:db8::{n >> 16:x}:{n & 0xffff:x}",
     "l smallint": edged("smallint"),
     "m text": lambda n: (f'text, "quoted" | \u00fc \u6f22 \U0001f40e {n}', "", " spaces ", "it''s", "{'a': 1}", "NULL")[n % 6],
     "n time": lambda n: Time(n * 1_000_000_007 % 86_400_000_000_000),

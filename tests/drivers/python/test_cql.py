@@ -78,6 +78,20 @@ def test_a_script_prints_the_same(server, name, tmp_path):
         assert ours.returncode == theirs.returncode
 
 
+def test_sourced_files_end_with_what_they_changed(server, tmp_path):
+    inner, captured = tmp_path / "inner.cql", tmp_path / "captured"
+    inner.write_text(f"USE system;\nCONSISTENCY ALL\nEXPAND ON\nCAPTURE '{captured}'\nSELECT key FROM local;\nCAPTURE\n-- of old\rSELECT key FROM local;\n")
+    script = f"EXPAND\nSOURCE '{inner}'\nCAPTURE\nEXPAND\nCONSISTENCY\nSELECT k FROM types WHERE k = 1;\nSELECT key FROM local;\nCAPTURE '{captured}'\nSOURCE '{inner}'\nCAPTURE\n"
+    for arguments in (("-k", "both"), ()):
+        results = []
+        for shell in (run, cql):
+            done = shell(server, *arguments, text=script)
+            results.append((shown(done.stdout), shown(done.stderr), captured.read_text()))
+            captured.unlink()
+        assert results[1] == results[0]
+        assert "Currently not capturing query output." in results[1][0]
+
+
 def test_colours_are_the_same(server):
     statement = "SELECT * FROM types WHERE k = 1; SELECT k, c, s FROM t; SELECT t FROM types"
     theirs, ours = (shell(server, "-k", "both", "-C", "-e", statement) for shell in (run, cql))

@@ -4,9 +4,9 @@ use super::*;
 use crate::input::split;
 
 fn parsed(text: &str) -> Result<Command, Improper> {
-    let split = split(text).expect("tokens");
-    assert!(split.is_whole, "{text}");
-    parse(text, &split.statements[0])
+    let (statements, is_whole) = split(text).expect("tokens");
+    assert!(is_whole, "{text}");
+    parse(text, &statements[0])
 }
 
 fn command(text: &str) -> Command {

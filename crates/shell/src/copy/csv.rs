@@ -15,7 +15,9 @@ pub(super) fn write(fields: &[String], dialect: &Dialect, out: &mut String) {
         }
         // An only field that is empty would be an empty line, which is no record.
         let is_lonely = fields.len() == 1 && field.is_empty();
-        let is_quoted = is_lonely || field.contains([dialect.delimiter, '\n', '\r']) || field.contains(dialect.quote);
+        // An escaped quote stands without quotes around it, as Python has it.
+        let is_doubled = dialect.escape.is_none() && field.contains(dialect.quote);
+        let is_quoted = is_lonely || is_doubled || field.contains([dialect.delimiter, '\n', '\r']);
         if is_quoted {
             out.push(dialect.quote);
         }
@@ -69,19 +71,20 @@ impl Records {
         Records { dialect, state: State::Field, fields: Vec::new(), field: String::new(), bytes: 0 }
     }
 
-    /// Takes a line with its end. Gives a record, if one ends with it; an empty line is none.
+    /// Takes a line with its end, of which a carriage return alone is one. Gives a record, if one ends with it; an empty line is none.
     pub(super) fn line(&mut self, line: &str) -> Result<Option<Vec<String>>, TooLong> {
         self.bytes += line.len();
         if self.bytes > RECORD_BYTES_MAX {
             return Err(TooLong);
         }
-        let content = line.strip_suffix('\n').map_or(line, |line| line.strip_suffix('\r').unwrap_or(line));
+        let content = line.strip_suffix('\n').unwrap_or(line);
+        let content = content.strip_suffix('\r').unwrap_or(content);
         for character in content.chars() {
             self.take(character);
         }
         let goes_on = matches!(self.state, State::Quoted | State::Escape { .. });
         if goes_on && content.len() < line.len() {
-            self.field.push('\n');
+            self.field.push(if line.ends_with('\r') { '\r' } else { '\n' });
             if let State::Escape { is_quoted } = self.state {
                 self.state = if is_quoted { State::Quoted } else { State::Bare };
             }

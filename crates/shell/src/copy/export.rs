@@ -22,34 +22,31 @@ pub(super) fn run(
     options: &Options,
 ) -> Result<(), CopyError> {
     let mut style = options.style.clone();
-    let mut out: Box<dyn Write> = match file {
-        Some(path) => {
-            let opened = File::create(files::expanded(Path::new(path)));
-            let failed = |error: io::Error| CopyError::File {
-                path: path.to_owned(),
-                purpose: "writing",
-                reason: error.to_string(),
-            };
-            Box::new(BufWriter::new(opened.map_err(failed)?))
-        }
+    let mut target = match file {
+        Some(path) => Target::file(path, options.file_rows_max)?,
         None => {
             // No control character of a value reaches a terminal.
             style.is_raw = !io::stdout().is_terminal();
-            Box::new(io::stdout())
+            if let Some(rows) = options.file_rows_max {
+                session.error(&format!("WARNING: maxoutputsize {rows} ignored when writing to STDOUT"));
+            }
+            Target::stdout()
         }
     };
     let mut progress = Progress::new(file.is_some());
-    progress.write(&format!("{}\n", table.title()));
+    progress.write(&format!("{}\n", table.title(&table.columns)));
     let mut text = String::new();
     if options.has_header {
         csv::write(&table.columns, &options.dialect, &mut text);
+        target.write(&mut text, 0)?;
     }
     let select = select(table, options);
     let mut state: Option<Vec<u8>> = None;
     let mut count = 0_u64;
     loop {
         let params = QueryParams {
-            page_size: Some(options.page_rows),
+            // A page of no rows is none: all rows come at once, as the Python driver has it.
+            page_size: Some(options.page_rows).filter(|rows| *rows > 0),
             paging_state: state.as_deref(),
             ..QueryParams::new(session.consistency())
         };
@@ -59,9 +56,7 @@ pub(super) fn run(
             let reason = "the answer to SELECT has no rows".to_owned();
             return Err(CallError::Unexpected { reason }.into());
         };
-        write_rows(&rows, options, &style, &mut text);
-        out.write_all(text.as_bytes()).map_err(CopyError::Write)?;
-        text.clear();
+        write_rows(&rows, options, &style, &mut target)?;
         count += rows.row_count as u64;
         progress.show(count, None);
         state = rows.paging_state.map(<[u8]>::to_vec);
@@ -69,9 +64,60 @@ pub(super) fn run(
             break;
         }
     }
-    out.flush().map_err(CopyError::Write)?;
-    progress.end(count, |time| format!("{count} rows exported to 1 files in {time}."));
+    target.out.flush().map_err(CopyError::Write)?;
+    let files = target.files;
+    progress.end(count, |time| format!("{count} rows exported to {files} files in {time}."));
     Ok(())
+}
+
+/// Where rows go: standard output, or a file and those after it.
+struct Target {
+    out: Box<dyn Write>,
+    /// `None`: standard output.
+    path: Option<String>,
+    /// Files that were made.
+    files: u64,
+    /// Rows of the file that is written.
+    rows: u64,
+    /// The most rows of a file.
+    rows_max: u64,
+}
+
+impl Target {
+    fn stdout() -> Target {
+        Target { out: Box::new(io::stdout()), path: None, files: 0, rows: 0, rows_max: u64::MAX }
+    }
+
+    fn file(path: &str, rows_max: Option<u64>) -> Result<Target, CopyError> {
+        let (out, path) = (created(path)?, Some(path.to_owned()));
+        Ok(Target { out, path, files: 1, rows: 0, rows_max: rows_max.unwrap_or(u64::MAX) })
+    }
+
+    /// Rows that fit into the file; if it is full, into the next, whose name ends with its number.
+    fn room(&mut self) -> Result<u64, CopyError> {
+        if let Some(path) = self.path.as_ref().filter(|_| self.rows >= self.rows_max) {
+            self.out.flush().map_err(CopyError::Write)?;
+            self.out = created(&format!("{path}.{}", self.files))?;
+            self.files += 1;
+            self.rows = 0;
+        }
+        Ok(self.rows_max - self.rows)
+    }
+
+    /// Writes the text of so many rows, and leaves it empty.
+    fn write(&mut self, text: &mut String, rows: u64) -> Result<(), CopyError> {
+        self.out.write_all(text.as_bytes()).map_err(CopyError::Write)?;
+        self.rows += rows;
+        text.clear();
+        Ok(())
+    }
+}
+
+fn created(path: &str) -> Result<Box<dyn Write>, CopyError> {
+    let failed =
+        |error: io::Error| CopyError::File { path: path.to_owned(), purpose: "writing", reason: error.to_string() };
+    let file = File::create(files::expanded(Path::new(path))).map_err(failed)?;
+    Ok(Box::new(BufWriter::new(file)))
 }
 
 /// The statement: all rows, or those of a range of tokens.
@@ -86,8 +132,14 @@ fn select(table: &Table, options: &Options) -> String {
     format!("SELECT {columns} FROM {}{condition}", table.quoted_name())
 }
 
-fn write_rows(rows: &Rows<'_>, options: &Options, style: &Style, out: &mut String) {
+fn write_rows(rows: &Rows<'_>, options: &Options, style: &Style, target: &mut Target) -> Result<(), CopyError> {
+    let (mut text, mut written) = (String::new(), 0);
+    let mut room = if rows.row_count > 0 { target.room()? } else { 0 };
     for row in rows.iter() {
+        if written == room {
+            target.write(&mut text, written)?;
+            (room, written) = (target.room()?, 0);
+        }
         let fields: Vec<String> = row
             .zip(&rows.columns)
             .map(|(value, column)| match value {
@@ -95,6 +147,8 @@ fn write_rows(rows: &Rows<'_>, options: &Options, style: &Style, out: &mut Strin
                 None => style.null.clone(),
             })
             .collect();
-        csv::write(&fields, &options.dialect, out);
+        csv::write(&fields, &options.dialect, &mut text);
+        written += 1;
     }
+    target.write(&mut text, written)
 }

@@ -1,9 +1,9 @@
 //! COPY FROM: records of files to rows, many requests outstanding at once.
 
 use std::collections::BTreeMap;
-use std::fs::{File, OpenOptions};
-use std::io::{self, BufRead, BufReader, Write};
-use std::path::{Path, PathBuf};
+use std::fs::File;
+use std::io::{self, BufReader};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use cql_protocol::{
@@ -14,9 +14,10 @@ use cql_types::CqlType;
 use super::csv::{self, Records};
 use super::options::Options;
 use super::progress::Progress;
+use super::rejected::Rejected;
+use super::sources::{self, Raw};
 use super::{CopyError, Table, quoted_list, text};
 use crate::error::CallError;
-use crate::files;
 use crate::input::Input;
 use crate::reader::{Line, Reader};
 use crate::session::Session;
@@ -42,9 +43,17 @@ pub(super) fn run(
         return Err(CopyError::NoKey { name: key.name.clone() });
     }
     let sources = match file {
-        Some(patterns) => sources(patterns)?,
+        Some(patterns) => sources::named(patterns).map_err(|none| {
+            let reason = none.to_string();
+            CopyError::File { path: none.pattern, purpose: "reading", reason }
+        })?,
         None => Vec::new(),
     };
+    let rejected = Rejected::at(&options.error_file).map_err(|error| CopyError::File {
+        path: options.error_file.clone(),
+        purpose: "writing",
+        reason: error.to_string(),
+    })?;
     let prepared = prepare(session, &statement(table, &columns, options))?;
     let types: Vec<CqlType> = prepared.markers.iter().map(|marker| marker.ty.clone()).collect();
     let order = order(table, &columns);
@@ -58,11 +67,11 @@ pub(super) fn run(
         prepared,
         outstanding: BTreeMap::new(),
         progress: Progress::new(true),
-        rejected: Rejected { path: options.error_file.clone(), file: None, rows: 0 },
+        rejected,
         counts: Counts::default(),
         start: Instant::now(),
     };
-    import.progress.write(&format!("{}\n", table.title()));
+    import.progress.write(&format!("{}\n", table.title(&import.columns)));
     match file {
         Some(_) => {
             for source in &sources {
@@ -74,59 +83,13 @@ pub(super) fn run(
         None => import.lines_of(reader)?,
     }
     import.settle(0)?;
-    import.report(sources.len());
+    // The last rows may be too many that failed.
+    if !import.counts.is_too_many_told {
+        import.has_failed_too_often();
+    }
+    // Standard input is a file too.
+    import.report(if file.is_some() { sources.len() } else { 1 });
     Ok(())
-}
-
-/// The files that a list of names and patterns stands for. A `*` and a `?` are for any letters of a file's name.
-fn sources(patterns: &str) -> Result<Vec<PathBuf>, CopyError> {
-    let mut found = Vec::new();
-    for pattern in patterns.split(',').map(str::trim).filter(|pattern| !pattern.is_empty()) {
-        let path = files::expanded(Path::new(pattern));
-        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_owned();
-        if path.exists() || !name.contains(['*', '?']) {
-            found.push(path);
-            continue;
-        }
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let failed = |error: io::Error| CopyError::File {
-            path: pattern.to_owned(),
-            purpose: "reading",
-            reason: error.to_string(),
-        };
-        let mut matching = Vec::new();
-        for entry in std::fs::read_dir(folder).map_err(failed)? {
-            let entry = entry.map_err(failed)?;
-            if entry.file_name().to_str().is_some_and(|other| matches(&name, other)) {
-                matching.push(entry.path());
-            }
-        }
-        matching.sort();
-        found.extend(matching);
-    }
-    match found.is_empty() {
-        true => {
-            let reason = "no such file".to_owned();
-            Err(CopyError::File { path: patterns.to_owned(), purpose: "reading", reason })
-        }
-        false => Ok(found),
-    }
-}
-
-/// True if a name is of a pattern with `*` and `?`.
-pub(super) fn matches(pattern: &str, name: &str) -> bool {
-    let mut characters = pattern.chars();
-    match characters.next() {
-        None => name.is_empty(),
-        Some('*') => {
-            let rest = characters.as_str();
-            (0..=name.len()).filter(|at| name.is_char_boundary(*at)).any(|at| matches(rest, &name[at..]))
-        }
-        Some(first) => match name.chars().next() {
-            Some(other) if first == '?' || first == other => matches(characters.as_str(), &name[other.len_utf8()..]),
-            _ => false,
-        },
-    }
 }
 
 /// The statement of a row. Counters are added to; other columns are set.
@@ -179,6 +142,8 @@ struct Counts {
     done: u64,
     parse_errors: u64,
     insert_errors: u64,
+    /// It was said that more rows failed than may.
+    is_too_many_told: bool,
 }
 
 struct Import<'i> {
@@ -197,13 +162,6 @@ struct Import<'i> {
     start: Instant,
 }
 
-/// The file of records that were not imported; it is made with the first of them.
-struct Rejected {
-    path: String,
-    file: Option<File>,
-    rows: u64,
-}
-
 impl Import<'_> {
     /// Imports a file. False: the import is to end.
     fn file(&mut self, path: &Path) -> Result<bool, CopyError> {
@@ -217,26 +175,30 @@ impl Import<'_> {
         let mut lines = BufReader::with_capacity(1 << 20, file);
         let mut records = Records::new(self.options.dialect.clone());
         let (mut bytes, mut line, mut is_first) = (0_u64, Vec::new(), self.options.has_header);
+        let mut raw = Raw::default();
         loop {
             line.clear();
-            let count = lines.read_until(b'\n', &mut line).map_err(failed)?;
+            let count = sources::read_line(&mut lines, &mut line).map_err(failed)?;
             if count == 0 {
                 break;
             }
             bytes += count as u64;
-            let text = String::from_utf8_lossy(&line);
-            let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+            let text = raw.text(&line);
+            // The mark of a file's encoding is at its start alone; elsewhere it is of a value.
+            let is_start = bytes == count as u64;
+            let text = text.strip_prefix('\u{feff}').filter(|_| is_start).unwrap_or(&text);
             let record = records.line(text).map_err(|error| failed(io::Error::other(error)))?;
             if let Some(record) = record {
                 let is_header = std::mem::take(&mut is_first);
-                if !is_header && !self.record(record)? {
+                if !is_header && !self.record(record, raw.damaged())? {
                     return Ok(false);
                 }
+                raw.clear();
             }
             self.progress.show(self.counts.done, Some(bytes as f64 / length as f64));
         }
         match records.end() {
-            Some(record) if !is_first => self.record(record),
+            Some(record) if !is_first => self.record(record, raw.damaged()),
             _ => Ok(true),
         }
     }
@@ -250,36 +212,46 @@ impl Import<'_> {
         self.progress.write("[Use . on a line by itself to end input]\n");
         let mut records = Records::new(self.options.dialect.clone());
         let mut is_first = self.options.has_header;
+        let mut raw = Raw::default();
         loop {
             let line = match reader.line("[copy] ", &Input::default()) {
-                Line::Text(line) => line,
+                Line::Text(line) => line.into_bytes(),
+                Line::NoText(line) => line,
                 Line::Interrupted => return Err(CallError::Interrupted.into()),
                 Line::End | Line::Failed(_) => break,
             };
-            if END_LINES.contains(&line.trim_end()) {
+            let text = raw.text(&line);
+            if END_LINES.contains(&text.trim_end()) {
                 break;
             }
             let failed = |error: csv::TooLong| CopyError::Write(io::Error::other(error));
-            let Some(record) = records.line(&line).map_err(failed)? else { continue };
+            let Some(record) = records.line(&text).map_err(failed)? else { continue };
             let is_header = std::mem::take(&mut is_first);
-            if !is_header && !self.record(record)? {
+            if !is_header && !self.record(record, raw.damaged())? {
                 break;
             }
+            raw.clear();
         }
         Ok(())
     }
 
-    /// Sends a record's row. False: as many were read as were asked for, or too many failed.
-    fn record(&mut self, record: Vec<String>) -> Result<bool, CopyError> {
+    /// Sends a record's row. `damaged`: its bytes, if they are no text. False: as many were read as were asked for, or too many failed.
+    fn record(&mut self, record: Vec<String>, damaged: Option<&[u8]>) -> Result<bool, CopyError> {
         if self.counts.skipped < self.options.rows_skipped {
             self.counts.skipped += 1;
             return Ok(true);
         }
-        if self.options.rows_max.is_some_and(|max| self.counts.read >= max) {
+        // Rows that were skipped are among those of MAXROWS, as in cqlsh.
+        if self.options.rows_max.is_some_and(|max| self.counts.skipped + self.counts.read >= max) {
             return Ok(false);
         }
         self.counts.read += 1;
-        match self.values(&record) {
+        let values = match damaged {
+            // Other letters in the place of its bytes would be written as if they were the file's.
+            Some(_) => Err("the row is not UTF-8".to_owned()),
+            None => self.values(&record),
+        };
+        match values {
             Ok(values) => {
                 self.keep_rate();
                 self.settle(OUTSTANDING_MAX - 1)?;
@@ -289,12 +261,16 @@ impl Import<'_> {
                 self.counts.parse_errors += 1;
                 let text = format!("Failed to import 1 rows: ParseError - {reason},  given up without retries");
                 self.session.error(&text);
-                self.reject(&record);
+                match damaged {
+                    Some(bytes) => self.reject(bytes),
+                    None => self.reject_record(&record),
+                }
             }
         }
         Ok(!self.has_failed_too_often())
     }
 
+    /// Says so, if more rows failed than may.
     fn has_failed_too_often(&mut self) -> bool {
         let over = |count: u64, max: Option<u64>| max.is_some_and(|max| count > max);
         let what = if over(self.counts.parse_errors, self.options.parse_errors_max) {
@@ -306,6 +282,7 @@ impl Import<'_> {
         };
         let max = if what == "parse" { self.options.parse_errors_max } else { self.options.insert_errors_max };
         self.session.error(&format!("Exceeded maximum number of {what} errors {}", max.unwrap_or(0)));
+        self.counts.is_too_many_told = true;
         true
     }
 
@@ -405,22 +382,30 @@ impl Import<'_> {
             if is_final { "given up without retries".to_owned() } else { format!("given up after {attempt} attempts") };
         self.session.error(&format!("{begin} {end}"));
         self.counts.insert_errors += 1;
-        self.reject(&row.record);
+        self.reject_record(&row.record);
         Ok(())
     }
 
-    fn reject(&mut self, record: &[String]) {
+    fn reject_record(&mut self, record: &[String]) {
+        let mut text = String::new();
+        csv::write(record, &self.options.dialect, &mut text);
+        self.reject(text.as_bytes());
+    }
+
+    /// Gives a record up, and keeps its bytes.
+    fn reject(&mut self, record: &[u8]) {
         self.counts.done += 1;
-        let written = self.rejected.write(record, self.options);
+        let written = self.rejected.write(record);
         if let Err(error) = written {
-            let path = self.rejected.path.clone();
-            self.session.error(&format!("cannot write the rows that failed to {path}: {error}"));
+            let path = self.rejected.path.display();
+            let text = format!("cannot write the rows that failed to {path}: {error}");
+            self.session.error(&text);
         }
     }
 
     fn report(&mut self, sources: usize) {
         if self.rejected.rows > 0 {
-            let (rows, path) = (self.rejected.rows, &self.rejected.path);
+            let (rows, path) = (self.rejected.rows, self.rejected.path.display());
             let text = format!("Failed to process {rows} rows; failed rows written to {path}");
             self.session.error(&text);
         }
@@ -429,22 +414,6 @@ impl Import<'_> {
         self.progress.end(self.counts.done, |time| {
             format!("{imported} rows imported from {sources} files in {time} ({skipped} skipped).")
         });
-    }
-}
-
-impl Rejected {
-    fn write(&mut self, record: &[String], options: &Options) -> io::Result<()> {
-        self.rows += 1;
-        let mut text = String::new();
-        csv::write(record, &options.dialect, &mut text);
-        let file = match &mut self.file {
-            Some(file) => file,
-            none => {
-                let path = files::expanded(Path::new(&self.path));
-                none.insert(OpenOptions::new().create(true).write(true).truncate(true).open(path)?)
-            }
-        };
-        file.write_all(text.as_bytes())
     }
 }
 

@@ -1,13 +1,30 @@
 //! COPY's options: those of the command before those of the settings' file.
 
+use std::path::Path;
+
 use crate::command::{Copy, Direction};
+use crate::cqlshrc::Sections;
+use crate::files;
 use crate::format::Style;
 use crate::session::Session;
 
-/// Options of both directions that are accepted and have no effect: they are about cqlsh's processes.
-const IGNORED: [&str; 6] = ["numprocesses", "reportfrequency", "ratefile", "configfile", "maxrequests", "pagetimeout"];
-const IGNORED_FROM: [&str; 4] = ["chunksize", "maxbatchsize", "minbatchsize", "preparedstatements"];
-const IGNORED_TO: [&str; 1] = ["maxoutputsize"];
+/// Options that are accepted and have no effect: they are about cqlsh's processes.
+const IGNORED: [&str; 14] = [
+    "numprocesses",
+    "reportfrequency",
+    "ratefile",
+    "maxrequests",
+    "pagetimeout",
+    "chunksize",
+    "maxbatchsize",
+    "minbatchsize",
+    "preparedstatements",
+    "maxinflightmessages",
+    "maxbackoffattempts",
+    "maxpendingchunks",
+    "requesttimeout",
+    "childtimeout",
+];
 
 /// The characters of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,6 +56,8 @@ pub(super) struct Options {
     /// The file of rows that could not be imported.
     pub(super) error_file: String,
     pub(super) ttl: Option<i32>,
+    /// A file of COPY TO has no more rows; those after them go to others.
+    pub(super) file_rows_max: Option<u64>,
 }
 
 /// An option that cannot be.
@@ -48,6 +67,10 @@ pub(crate) enum OptionError {
     Unknown { direction: &'static str, names: String },
     #[error("COPY option {name}: '{value}' is not {expected}")]
     Value { name: String, value: String, expected: &'static str },
+    #[error("Begin token {begin} must be smaller than end token {end}")]
+    Tokens { begin: i64, end: i64 },
+    #[error("COPY option configfile: cannot read {path}: {reason}")]
+    ConfigFile { path: String, reason: String },
 }
 
 /// The values that were given and not taken yet.
@@ -101,11 +124,14 @@ impl Options {
             format!("copy:{keyspace}.{table}"),
             format!("copy-{way}:{keyspace}.{table}"),
         ];
+        let (files, own): (Vec<_>, Vec<_>) = copy.options.iter().cloned().partition(|(name, _)| name == "configfile");
+        let named = files.last().filter(|(_, path)| !path.is_empty()).map(|(_, path)| sections_of(path)).transpose()?;
+        let file = named.as_ref().unwrap_or(&session.sections);
         let mut given = Vec::new();
         for section in &sections {
-            given.extend(session.sections.section(section).map(|(name, value)| (name.to_owned(), value.to_owned())));
+            given.extend(file.section(section).map(|(name, value)| (name.to_owned(), value.to_owned())));
         }
-        given.extend(copy.options.iter().cloned());
+        given.extend(own);
         Options::read(given, copy.direction, &format!("import_{keyspace}_{table}.err"), &session.style)
     }
 
@@ -170,14 +196,17 @@ impl Options {
             insert_errors_max: given.bound("maxinserterrors", 1000)?,
             attempts_max: given.number("maxattempts", 5)?,
             error_file: given.text("errfile", error_file),
+            file_rows_max: given.bound("maxoutputsize", -1)?.filter(|rows| *rows > 0),
             ttl: i32::try_from(given.number("ttl", -1_i64)?).ok().filter(|ttl| *ttl >= 0),
         };
-        let (name, own) = match direction {
-            Direction::From => ("FROM", &IGNORED_FROM[..]),
-            Direction::To => ("TO", &IGNORED_TO[..]),
-        };
-        for ignored in IGNORED.iter().chain(own) {
+        let name = if direction == Direction::From { "FROM" } else { "TO" };
+        for ignored in IGNORED {
             given.take(ignored);
+        }
+        if let (Some(begin), Some(end)) = (options.begin_token, options.end_token)
+            && begin > end
+        {
+            return Err(OptionError::Tokens { begin, end });
         }
         match given.0.is_empty() {
             true => Ok(options),
@@ -186,6 +215,14 @@ impl Options {
                 Err(OptionError::Unknown { direction: name, names })
             }
         }
+    }
+}
+
+/// The sections of a file that the command names.
+fn sections_of(path: &str) -> Result<Sections, OptionError> {
+    match files::bytes(&files::expanded(Path::new(path)), files::SETTINGS_BYTES_MAX) {
+        Ok(bytes) => Ok(Sections::parse(&String::from_utf8_lossy(&bytes))),
+        Err(error) => Err(OptionError::ConfigFile { path: path.to_owned(), reason: error.to_string() }),
     }
 }
 

@@ -3,9 +3,9 @@
 use cql_types::CqlType;
 
 use super::csv::{self, Records};
-use super::import::matches;
 use super::options::{Dialect, Options};
 use super::progress::interval;
+use super::sources::{matches, read_line};
 use super::text;
 use crate::command::Direction;
 use crate::format::{self, Style};
@@ -16,8 +16,10 @@ const DOUBLED: Dialect = Dialect { delimiter: ';', quote: '"', escape: None };
 fn read(text: &str, dialect: &Dialect) -> Vec<Vec<String>> {
     let mut records = Records::new(dialect.clone());
     let mut found = Vec::new();
-    for line in text.split_inclusive('\n') {
-        found.extend(records.line(line).expect("a short record"));
+    let (mut bytes, mut line) = (text.as_bytes(), Vec::new());
+    while read_line(&mut bytes, &mut line).expect("memory is read") > 0 {
+        found.extend(records.line(std::str::from_utf8(&line).expect("text")).expect("a short record"));
+        line.clear();
     }
     found.extend(records.end());
     found
@@ -37,6 +39,8 @@ fn records_are_read_as_pythons_are() {
     assert_eq!(read(text, &PYTHONS), expected);
     assert_eq!(read("\"a\"\"b\";\"c\n\nd\";\n", &DOUBLED), [vec!["a\"b", "c\n\nd", ""]]);
     assert_eq!(read("\"open\n", &PYTHONS), [vec!["open\n"]]);
+    // Lines of other systems, and a carriage return within quotes.
+    assert_eq!(read("1,a\r2,\"b\rc\"\r\r3,d\r\n", &PYTHONS), [vec!["1", "a"], vec!["2", "b\rc"], vec!["3", "d"]]);
 }
 
 #[test]
@@ -51,6 +55,19 @@ fn what_is_written_is_read_again() {
             assert_eq!(read, [record], "{text:?}");
         }
     }
+}
+
+/// As Python's `csv` wrote the same record.
+#[test]
+fn records_are_written_as_pythons_are() {
+    let record = ["a \"b\"", "c,d", "\\", "e\"f,g"].map(str::to_owned);
+    let written = |dialect: &Dialect| {
+        let mut text = String::new();
+        csv::write(&record, dialect, &mut text);
+        text
+    };
+    assert_eq!(written(&PYTHONS), "a \\\"b\\\",\"c,d\",\\\\,\"e\\\"f,g\"\r\n");
+    assert_eq!(written(&DOUBLED), "\"a \"\"b\"\"\";c,d;\\;\"e\"\"f,g\"\r\n");
 }
 
 #[test]
@@ -114,6 +131,13 @@ fn text_that_is_no_value_says_why() {
 }
 
 #[test]
+fn a_uuid_needs_no_hyphens() {
+    let read = |text: &str| text::value(&CqlType::Uuid, text, &Style::default());
+    assert_eq!(read("123E4567e89b12d3a456426614174000"), read("123e4567-e89b-12d3-a456-426614174000"));
+    assert!(read("123e4567e89b12d3a45642661417400").is_err() && read("123e4567e89b12d3a45642661417400x").is_err());
+}
+
+#[test]
 fn options_are_cqlshs() {
     let read = options(&[("delimiter", "\\t"), ("quote", "'"), ("escape", "'"), ("header", "TRUE")], Direction::From);
     let read = read.expect("options");
@@ -123,6 +147,17 @@ fn options_are_cqlshs() {
         options(&[("maxrows", "5"), ("skipcols", "a, b"), ("numprocesses", "4"), ("chunksize", "9")], Direction::From);
     let read = read.expect("options");
     assert_eq!((read.rows_max, read.columns_skipped), (Some(5), vec!["a".to_owned(), "b".to_owned()]));
+    // Both directions have all options, also those that are for the other.
+    for direction in [Direction::From, Direction::To] {
+        for name in
+            ["maxoutputsize", "pagesize", "maxbatchsize", "chunksize", "ttl", "childtimeout", "maxpendingchunks"]
+        {
+            assert!(options(&[(name, "3")], direction).is_ok(), "{name}");
+        }
+    }
+    assert_eq!(options(&[("maxoutputsize", "3")], Direction::To).expect("options").file_rows_max, Some(3));
+    let error = options(&[("begintoken", "5"), ("endtoken", "-1")], Direction::To).expect_err("no range");
+    assert_eq!(error, "Begin token 5 must be smaller than end token -1");
     let error = options(&[("nope", "1")], Direction::To).expect_err("unknown");
     assert_eq!(error, "Unrecognized COPY TO options: nope");
     for (name, value) in
@@ -136,6 +171,10 @@ fn options_are_cqlshs() {
 fn patterns_and_times() {
     assert!(matches("*.csv", "a.csv") && matches("a?.csv", "ab.csv") && matches("*", ""));
     assert!(!matches("*.csv", "a.csv.gz") && !matches("a?", "a"));
+    assert!(
+        matches("x[1-3é].csv", "x2.csv") && matches("x[1-3é]", "xé") && matches("[!a]b", "cb") && matches("[]]", "]")
+    );
+    assert!(!matches("x[1-3]", "x4") && !matches("[!a]b", "ab") && matches("[a", "[a") && !matches("[a]", ""));
     assert_eq!(interval(std::time::Duration::from_millis(1_234)), "1.234 seconds");
     assert_eq!(interval(std::time::Duration::from_secs(3_723)), "1 hour, 2 minutes, and 3.000 seconds");
 }

@@ -38,6 +38,7 @@ fn parse(ty: &CqlType, text: &str, style: &Style, depth: usize) -> Result<Vec<u8
             let number = without(text.trim(), &style.thousands_separator);
             plain(&number.replace(&style.decimal_separator, "."))
         }
+        CqlType::Uuid | CqlType::Timeuuid => plain(&hyphenated(text.trim())),
         CqlType::List { element, .. } | CqlType::Set { element, .. } | CqlType::Vector { element, .. } => {
             let parts = split(text, ',')?.into_iter().map(|part| present(element, part, style, depth));
             let parts = parts.collect::<Result<Vec<_>, _>>()?;
@@ -74,6 +75,14 @@ fn parse(ty: &CqlType, text: &str, style: &Style, depth: usize) -> Result<Vec<u8
             composed(ty, fields.iter().map(field).collect::<Result<_, _>>()?)
         }
         _ => plain(text.trim()),
+    }
+}
+
+/// A UUID's 32 digits with their hyphens, which other programs leave out; other text as it is.
+fn hyphenated(text: &str) -> String {
+    match text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        true => [&text[..8], &text[8..12], &text[12..16], &text[16..20], &text[20..]].join("-"),
+        false => text.to_owned(),
     }
 }
 

@@ -14,12 +14,31 @@ pub(crate) struct Shown {
     width: usize,
 }
 
+/// An end of a text that grows.
+pub(super) struct Mark {
+    plain: usize,
+    coloured: usize,
+    width: usize,
+}
+
 impl Shown {
     /// A text in one colour. It has no control characters and no escapes.
     pub(crate) fn of(text: &str, colour: Colour) -> Shown {
         let mut shown = Shown::default();
         shown.push(text, colour);
         shown
+    }
+
+    /// Where the text ends now.
+    pub(super) fn mark(&self) -> Mark {
+        Mark { plain: self.plain.len(), coloured: self.coloured.len(), width: self.width }
+    }
+
+    /// Takes back what was appended after a mark.
+    pub(super) fn back_to(&mut self, mark: &Mark) {
+        self.plain.truncate(mark.plain);
+        self.coloured.truncate(mark.coloured);
+        self.width = mark.width;
     }
 
     /// Appends such a text.

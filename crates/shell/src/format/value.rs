@@ -32,13 +32,14 @@ pub(crate) fn name(text: &str, colour: Colour, style: &Style) -> Shown {
 
 /// Appends a value; `is_nested`: within another, where text has quotes. Bytes that are no value of the type are shown as a blob.
 fn write(ty: &CqlType, bytes: &[u8], style: &Style, is_nested: bool, depth: usize, out: &mut Shown) {
-    let before = out.clone();
+    // Not a copy of what is there: a collection of thousands of values would be copied as often.
+    let before = out.mark();
     let done = match depth > NESTING_DEPTH_MAX {
         true => None,
         false => Writer { style, is_nested, depth }.write(ty, bytes, out),
     };
     if done.is_none() {
-        *out = before;
+        out.back_to(&before);
         out.push(&hex(bytes), Colour::BLOB);
     }
 }

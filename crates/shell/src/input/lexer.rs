@@ -100,9 +100,9 @@ pub(crate) fn tokens(text: &str) -> Result<Vec<Token>, NoToken> {
     Ok(found)
 }
 
-/// A comment to the end of its line, which stays: it may end a command.
+/// A comment to the end of its line, which stays: it may end a command. A carriage return alone ends the line too, as it does for a server.
 fn comment(rest: &str) -> (Option<TokenKind>, usize) {
-    (None, rest.find('\n').unwrap_or(rest.len()))
+    (None, rest.find(['\n', '\r']).unwrap_or(rest.len()))
 }
 
 fn word(rest: &str) -> usize {

@@ -49,59 +49,53 @@ impl Statement {
     }
 }
 
-/// The statements of a text.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Split {
-    /// In order; the last may be without its end.
-    pub(crate) statements: Vec<Statement>,
-    /// The last one is whole.
-    pub(crate) is_whole: bool,
+/// Cuts tokens into statements as they come.
+#[derive(Debug, Default)]
+struct Cutter {
+    /// Those that have ended; of a batch that goes on, its statements so far.
+    statements: Vec<Statement>,
+    /// The tokens of the one under way.
+    current: Vec<Token>,
+    is_in_batch: bool,
 }
 
-/// Cuts a text.
-///
-/// # Errors
-/// A character that is of no token.
-pub(crate) fn split(text: &str) -> Result<Split, NoToken> {
-    let found = tokens(text)?;
-    let is_in_dollars = found.iter().any(|token| token.kind == TokenKind::UnclosedDollars);
-    let mut statements: Vec<Statement> = Vec::new();
-    let mut current: Vec<Token> = Vec::new();
-    let mut is_in_batch = false;
-    for token in found {
+impl Cutter {
+    fn take(&mut self, token: Token, text: &str) {
         let is_end = match token.kind {
             TokenKind::End => true,
             TokenKind::Line => {
-                if !current.first().is_some_and(|first| is_line_command(first.text(text))) {
-                    continue;
+                if !self.current.first().is_some_and(|first| is_line_command(first.text(text))) {
+                    return;
                 }
                 true
             }
             _ => false,
         };
-        current.push(token);
+        self.current.push(token);
         if is_end {
+            let current = &self.current;
             let applies = current.len() > 2 && current[current.len() - 3].is(text, "apply");
             let begins = current.len() > 2 && current[0].is(text, "begin");
-            match statements.last_mut().filter(|_| is_in_batch) {
-                Some(batch) => batch.tokens.append(&mut current),
-                None => statements.push(Statement { tokens: std::mem::take(&mut current) }),
-            }
+            self.end();
             if applies {
-                is_in_batch = false;
+                self.is_in_batch = false;
             } else if begins {
-                is_in_batch = true;
+                self.is_in_batch = true;
             }
         }
     }
-    let is_ended = current.is_empty();
-    if !is_ended {
-        match statements.last_mut().filter(|_| is_in_batch) {
-            Some(batch) => batch.tokens.append(&mut current),
-            None => statements.push(Statement { tokens: current }),
+
+    /// Ends the statement under way; within a batch it is a part of the batch's.
+    fn end(&mut self) {
+        match self.statements.last_mut().filter(|_| self.is_in_batch) {
+            Some(batch) => batch.tokens.append(&mut self.current),
+            None => self.statements.push(Statement { tokens: std::mem::take(&mut self.current) }),
         }
     }
-    Ok(Split { statements, is_whole: is_ended && !is_in_batch && !is_in_dollars })
+
+    fn is_whole(&self) -> bool {
+        self.current.is_empty() && !self.is_in_batch
+    }
 }
 
 fn is_line_command(word: &str) -> bool {
@@ -109,9 +103,14 @@ fn is_line_command(word: &str) -> bool {
 }
 
 /// Lines that were read and not run yet.
+///
+/// A line is cut once, when it comes: a batch of thousands of lines would be cut from its start with each. What a quote, a comment or `$$` has left open is looked at again with the next line.
 #[derive(Debug, Default)]
 pub(crate) struct Input {
     text: String,
+    /// The text before it is cut.
+    cut: usize,
+    cutter: Cutter,
 }
 
 impl Input {
@@ -122,7 +121,8 @@ impl Input {
 
     /// True if nothing waits but spaces.
     pub(crate) fn is_blank(&self) -> bool {
-        self.text.trim().is_empty()
+        // Not `trim`, which goes through empty lines at the end too, with each of them again.
+        self.text.chars().all(char::is_whitespace)
     }
 
     /// The text that waits.
@@ -132,7 +132,7 @@ impl Input {
 
     /// Forgets what waits.
     pub(crate) fn clear(&mut self) {
-        self.text.clear();
+        *self = Input::default();
     }
 
     /// The text and its statements, if it is whole, and nothing waits any more.
@@ -140,13 +140,43 @@ impl Input {
     /// # Errors
     /// A character that is of no token; nothing waits then either.
     pub(crate) fn take_whole(&mut self) -> Result<Option<Whole>, Unreadable> {
-        match split(&self.text) {
-            Ok(Split { statements, is_whole: true }) => {
-                Ok(Some(Whole { text: std::mem::take(&mut self.text), statements }))
+        let found = match tokens(&self.text[self.cut..]) {
+            Ok(found) => found,
+            Err(NoToken { at }) => {
+                let Input { text, cut, .. } = std::mem::take(self);
+                return Err(Unreadable { text, error: NoToken { at: cut + at } });
             }
-            Ok(_) => Ok(None),
-            Err(error) => Err(Unreadable { text: std::mem::take(&mut self.text), error }),
+        };
+        let begin = self.cut;
+        self.cut = self.text.len();
+        for token in found {
+            let token = Token { start: begin + token.start, end: begin + token.end, ..token };
+            if matches!(token.kind, TokenKind::Unclosed | TokenKind::UnclosedDollars) {
+                // The last one, since it has all that follows.
+                self.cut = token.start;
+                return Ok(None);
+            }
+            self.cutter.take(token, &self.text);
         }
+        if !self.cutter.is_whole() {
+            return Ok(None);
+        }
+        let Input { text, cutter, .. } = std::mem::take(self);
+        Ok(Some(Whole { text, statements: cutter.statements }))
+    }
+}
+
+/// The statements of a text, and of one that is not whole what there is of the last.
+#[cfg(test)]
+pub(crate) fn split(text: &str) -> Result<(Vec<Statement>, bool), NoToken> {
+    let mut input = Input { text: text.to_owned(), ..Input::default() };
+    match input.take_whole() {
+        Ok(Some(whole)) => Ok((whole.statements, true)),
+        Ok(None) => {
+            input.cutter.end();
+            Ok((input.cutter.statements, false))
+        }
+        Err(Unreadable { error, .. }) => Err(error),
     }
 }
 

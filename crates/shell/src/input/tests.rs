@@ -4,12 +4,62 @@ use super::*;
 
 /// The statements of a text, and `…` after the last if it is not whole.
 fn cut(text: &str) -> Vec<String> {
-    let split = split(text).expect("tokens");
-    let mut texts: Vec<String> = split.statements.iter().map(|statement| statement.text(text).to_owned()).collect();
-    if !split.is_whole {
+    let (statements, is_whole) = split(text).expect("tokens");
+    let shown = |statement: &Statement| statement.text(text).to_owned();
+    let mut texts: Vec<String> = statements.iter().map(shown).filter(|text| !text.is_empty()).collect();
+    if !is_whole {
         texts.push("…".to_owned());
     }
     texts
+}
+
+/// The statements of a text that comes line by line.
+fn cut_by_lines(text: &str) -> Vec<String> {
+    let (mut input, mut texts) = (Input::default(), Vec::new());
+    for line in text.split_inclusive('\n') {
+        input.push(line);
+        if let Some(Whole { text, statements }) = input.take_whole().expect("tokens") {
+            texts.extend(statements.iter().map(|statement| statement.text(&text).to_owned()));
+        }
+    }
+    assert!(input.is_blank(), "{:?} waits", input.text());
+    texts
+}
+
+#[test]
+fn lines_are_cut_as_their_whole_text_is() {
+    for text in [
+        "BEGIN BATCH\nINSERT 'a;\nb' ;\n-- APPLY BATCH;\nAPPLY\n BATCH;\nSELECT 1; SELECT\n2;\n",
+        "SELECT /* a;\n b; */ 'c\n\n''d' ;\nCONSISTENCY 'x\ny' z\nSELECT $$ a;\n $ $$;EXPAND\nSELECT \"a\n\"\n\n;\n",
+        "\n\n-- x\n;SELECT 1 // ;\n;\n",
+    ] {
+        assert_eq!(cut_by_lines(text), cut(text), "{text:?}");
+    }
+    let mut input = Input::default();
+    for (line, is_error) in [("SELECT 'a\n", false), ("b', @;\n", true)] {
+        input.push(line);
+        assert_eq!(input.take_whole().is_err(), is_error);
+    }
+    input.push("SELECT 'a\n");
+    assert_eq!(input.take_whole(), Ok(None));
+    input.push("b',\n ö;\n");
+    let Unreadable { text, error } = input.take_whole().expect_err("no token");
+    assert_eq!(error.place(&text), (3, 2, " ö;"));
+}
+
+/// Each line was cut with all those before it, and empty lines were looked at again for each.
+#[test]
+fn a_batch_of_many_lines_is_cut_at_once() {
+    let lines = 100_000;
+    let text = format!("BEGIN BATCH\n{}APPLY BATCH;\n", "INSERT INTO t (k, v) VALUES (1, 'x');\n".repeat(lines));
+    let start = std::time::Instant::now();
+    assert_eq!(cut_by_lines(&text).len(), 1);
+    let mut input = Input::default();
+    for line in std::iter::once("SELECT\n").chain(std::iter::repeat_n("\n", lines)) {
+        input.push(line);
+        assert!(!input.is_blank() && input.take_whole() == Ok(None));
+    }
+    assert!(start.elapsed() < std::time::Duration::from_secs(20), "{:?}", start.elapsed());
 }
 
 #[test]
@@ -18,6 +68,7 @@ fn statements_end_with_semicolons_outside_of_quotes_and_comments() {
     assert_eq!(cut("SELECT 'a;''b;' FROM \"t;\"\n -- c;\n /* d;\n */ WHERE k = 1 // e;\n;\n").len(), 1);
     assert_eq!(cut("SELECT $$a;b$$;"), ["SELECT $$a;b$$;"]);
     assert_eq!(cut("-- only a comment\n\n"), Vec::<String>::new());
+    assert_eq!(cut("-- old\rSELECT 1; // c\r SELECT 2;\r"), ["SELECT 1;", "SELECT 2;"]);
     assert_eq!(cut(";"), [";"]);
 }
 

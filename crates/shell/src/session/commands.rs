@@ -6,14 +6,14 @@ use std::path::Path;
 use client::Login;
 use cql_protocol::Consistency;
 
-use super::{Modes, Session, describe};
+use super::{Modes, Outer, Session, describe};
 use crate::command::{Capture, Command, Described, Paging, Show};
 use crate::connection::Way;
 use crate::error::CallError;
 use crate::format::{Colour, painted};
 use crate::reader::Reader;
 use crate::server::Server;
-use crate::{copy, editor, files, help};
+use crate::{copy, files, help};
 
 /// Files that may source one another.
 const DEPTH_MAX: usize = 32;
@@ -148,15 +148,37 @@ impl Session {
             Ok(text) => text,
             Err(error) => return self.error(&format!("Could not open '{}': {error}", expanded.display())),
         };
-        let own = Modes { traces: self.modes.traces, ..Modes::default() };
-        let modes = std::mem::replace(&mut self.modes, own);
-        let (place, is_interactive) = (self.place.take(), std::mem::take(&mut self.is_interactive));
+        let outer = self.begin_file();
         self.depth += 1;
         self.run(&mut Reader::of_text(&path.display().to_string(), &text));
         self.depth -= 1;
-        (self.modes, self.place, self.is_interactive) = (modes, place, is_interactive);
+        self.end_file(outer);
+    }
+
+    /// Gives a sourced file a state of its own; what comes back is the one around it.
+    fn begin_file(&mut self) -> Outer {
+        let own = Modes { traces: self.modes.traces, ..Modes::default() };
+        Outer {
+            modes: std::mem::replace(&mut self.modes, own),
+            place: self.place.take(),
+            is_interactive: std::mem::take(&mut self.is_interactive),
+            keyspace: self.keyspace.clone(),
+            capture: self.output.take_capture(),
+            server: self.server_before.take(),
+        }
+    }
+
+    /// Goes on after a sourced file: what it captured, its login and its keyspace end with it, as in cqlsh, where a file has a session of its own.
+    fn end_file(&mut self, outer: Outer) {
+        if let Some(server) = std::mem::replace(&mut self.server_before, outer.server) {
+            *self.server.borrow_mut() = server;
+        }
+        self.output.set_capture(outer.capture);
+        (self.modes, self.place, self.is_interactive) = (outer.modes, outer.place, outer.is_interactive);
+        self.keyspace = outer.keyspace;
         // EXIT ends the file, not the session.
         self.ends = false;
+        self.server.borrow_mut().return_to(self.keyspace.as_deref());
     }
 
     fn capture(&mut self, capture: Capture) {
@@ -185,13 +207,13 @@ impl Session {
 
     /// Connects as another role. Without success the session stays as it was.
     fn log_in(&mut self, username: String, password: Option<String>) {
-        let password = match password {
-            Some(password) => password,
-            None if self.is_interactive => match editor::password() {
+        let password = match (password, &mut self.editor) {
+            (Some(password), _) => password,
+            (None, Some(editor)) if self.is_interactive => match editor.password() {
                 Ok(password) => password,
                 Err(reason) => return self.error(&reason),
             },
-            None => return self.error("LOGIN needs a password where no terminal is there to ask for it."),
+            (None, _) => return self.error("LOGIN needs a password where no terminal is there to ask for it."),
         };
         let mut way: Way = self.server.borrow().way().clone();
         way.access.login = Some(Login { username, password });
@@ -200,7 +222,13 @@ impl Session {
             entered.map(|()| server).map_err(|error| error.to_string())
         });
         match opened {
-            Ok(server) => *self.server.borrow_mut() = server,
+            Ok(server) => {
+                let before = self.server.replace(server);
+                // The session around a sourced file goes on with the login that it had.
+                if self.depth > 0 && self.server_before.is_none() {
+                    self.server_before = Some(before);
+                }
+            }
             Err(reason) => self.error(&reason),
         }
     }

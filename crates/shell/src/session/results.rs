@@ -4,7 +4,6 @@ use cql_protocol::{Flags, Query, QueryParams, Request, Response, ResultBody, Row
 
 use super::Session;
 use super::header::Kinds;
-use crate::editor;
 use crate::error::CallError;
 use crate::format::{self, Shown};
 
@@ -90,7 +89,10 @@ impl Session {
             if state.is_none() {
                 break;
             }
-            if self.is_interactive && self.output.captured().is_none() && !editor::waits_for_enter("---MORE---") {
+            let is_shown = self.is_interactive && self.output.captured().is_none();
+            if let Some(editor) = self.editor.as_mut().filter(|_| is_shown)
+                && !editor.waits_for_enter("---MORE---")
+            {
                 return Ok(());
             }
             if self.output.is_closed() {
